@@ -1,0 +1,15 @@
+# Flags of the library proper; commands and tests use the full language.
+set(WEFT_ARCH "-march=x86-64-v2" CACHE STRING "instruction set of the library")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+add_compile_options(-Wall -Wextra -Wshadow -Wno-unused-parameter ${WEFT_ARCH})
+set(WEFT_LIB_FLAGS
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>
+  -fvisibility=hidden -fPIC -ftls-model=initial-exec -fno-semantic-interposition -ffunction-sections)
+set(WEFT_DEFINES
+  WEFT_CHECKS=$<BOOL:${WEFT_CHECKS}> WEFT_SINGLE=$<BOOL:${WEFT_SINGLE}>
+  WEFT_THREADS_PRESET=$<BOOL:${WEFT_THREADS_PRESET}> WEFT_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
+if(WEFT_SANITIZE)
+  add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${WEFT_SANITIZE})
+endif()

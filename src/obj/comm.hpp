@@ -1,0 +1,55 @@
+// Communicators: what matching, sending and collectives read. Made by comm/ (and by boot for WORLD and SELF).
+// Immutable after creation except name, attributes, error handler and info, guarded by Process::object_lock.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "base/err.hpp"
+#include "base/object.hpp"
+
+namespace weft::obj {
+
+struct Errhandler;
+struct Attributes;   // obj/attr.hpp
+struct Info;
+struct Group;
+
+// How one peer is reached; decided once, when the communicator is made.
+struct Route {
+    enum Way : uint8_t { shm, null_wire, self, proc_null, bad };
+    Way way;
+    uint8_t lane;
+    uint16_t unused_;
+    int32_t peer;        // the wire's own number for it (shm: rank on the node)
+    int32_t inline_max;  // bytes that travel in the header's cache line; -1 where the short path must not be taken
+    int32_t eager_max;   // bytes sent unasked
+};
+
+struct Comm : Object {
+    uint32_t context;    // even; +1 is its collective context. Unique among the communicators a process may see.
+    int32_t rank;        // of the caller, in the local group
+    int32_t size;        // of the local group
+    int32_t remote_size; // number of ranks one can send to: size, or the remote group's
+    Route* routes;       // [-3 .. remote_size): the slots of MPI_PROC_NULL and of the impossible ranks exist
+    Errhandler* errhandler;
+    Group* group;
+    Group* remote_group; // intercommunicators only, else null
+    Attributes* attributes;
+    Info* info;
+    void* topology;      // owned by topo/
+    void* coll;          // owned by coll/: per-communicator schedule state
+    Comm* local_comm;    // intercommunicators: an intracommunicator over the local group, for collectives
+    std::atomic<int32_t> refs;  // the handle, and every pending operation on it
+    std::atomic<uint32_t> coll_sequence;
+    void* session;       // null: World Model
+    char name[128];
+
+    bool is_inter() const { return remote_group != nullptr; }
+    // A rank one may send to, proc_null included; the bad slots in between are caught by their Way.
+    bool valid_peer(int r) const { return static_cast<uint32_t>(r + 3) < static_cast<uint32_t>(remote_size + 3); }
+};
+
+inline void retain(Comm& c) { c.refs.fetch_add(1, std::memory_order_relaxed); }
+void release(Comm& c);  // frees at zero: routes, groups, attributes (without callbacks)
+
+}  // namespace weft::obj

@@ -1,0 +1,44 @@
+// The Process: all state of this rank hangs from it (no globals). Include from p2p/ upwards.
+// `process` is the one pointer to it; it starts at a static Process whose communicators are "not initialised", so that
+// the door's ordinary path finds out without a test of its own.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "base/err.hpp"
+#include "base/object.hpp"
+#include "obj/comm.hpp"
+#include "obj/request.hpp"
+
+namespace weft::boot { struct Job; }
+namespace weft::lane { struct Lane; }
+
+namespace weft::obj {
+
+enum class Phase : uint8_t { before_init, active, finalized, forked };
+enum class ThreadLevel : uint8_t { single, funneled, serialized, multiple };
+
+struct Process {
+    // What the door reads on every call, in one line.
+    Comm* comms[3];              // MPI_COMM_NULL, MPI_COMM_WORLD, MPI_COMM_SELF
+    lane::Lane* lane;            // lane 0; more of them come with threads
+    std::atomic<Phase> phase;
+    ThreadLevel level;
+    bool threads;                // several threads may call at once: level is multiple
+
+    boot::Job* job;              // who am I, who are my peers; null before init
+    int32_t world_rank, world_size;
+    uint64_t main_thread;        // pthread_self() of the thread that initialised
+    Comm world, self, null_comm; // the objects behind comms[]
+    Errhandler* self_errhandler; // serves calls without an object
+    void* object_lock_;          // see obj/lock.hpp
+    std::atomic<uint32_t> next_context;
+};
+
+#if WEFT_THREADS_PRESET
+extern thread_local Process* process;
+#else
+extern Process* process __attribute__((visibility("hidden")));
+#endif
+
+}  // namespace weft::obj

@@ -1,0 +1,67 @@
+// A request: one cache line, whatever the operation. Owned by the lane that made it; every field but `state` is touched
+// under that lane's guard, or by the owner alone before it is posted. `state` may be loaded by any thread: complete is
+// stored with release after all results, and loaded with acquire (pairs in Request::done).
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "base/err.hpp"
+#include "base/object.hpp"
+#include "type/type.hpp"
+
+namespace weft::obj {
+
+struct Comm;
+struct Request;
+struct Status;
+
+// What a request that is not a plain send or receive can do: persistent, generalized, schedule (collective), partitioned.
+// One table per kind of request; all entries are called with no lock held.
+struct RequestOps {
+    const char* name;
+    Err (*start)(Request&);                 // persistent kinds; null: not startable
+    bool (*poll)(Request&);                 // makes progress, true when complete; null: lane progress is enough
+    Err (*finish)(Request&, Status&);       // fills the status on completion; null: the fields below say it all
+    Err (*cancel)(Request&);                // null: not cancellable
+    void (*free)(Request&);                 // releases `ext`
+};
+
+struct Request : Object {
+    enum State : uint32_t { pending = 0, complete = 1, inactive = 2 };
+    enum Flag : uint8_t {
+        coll = 1,         // matches in the communicator's collective context (added to Comm::context)
+        shared = 2,       // the lane's ever-complete request: never freed
+        special = 4,      // `ops` and `ext` are in use instead of the buffer
+        orphan = 8,       // MPI_Request_free was called while active: free on completion
+        cancelled = 16,
+        is_recv = 32,
+        sync = 64,        // synchronous mode
+        persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
+    };
+    std::atomic<uint32_t> state;
+    uint8_t flags;
+    uint8_t lane;
+    uint16_t error;       // Err of the operation
+    Request* next;        // link of whichever queue it is on
+    Comm* comm;           // for matching and for the error handler; null: MPI_COMM_SELF's
+    union {
+        struct {          // a plain send or receive
+            void* buf;
+            int64_t count;             // elements while active; bytes once complete
+            const type::Type* type;
+            int32_t rank;              // peer in comm, or any_source; the source once complete
+            int32_t tag;
+        };
+        struct {          // special
+            const RequestOps* ops;
+            void* ext;                 // owned by `ops`
+            int64_t bytes_;            // with rank and tag: the status, where ops->finish is null
+            int32_t rank_, tag_;
+        };
+    };
+
+    bool done() const { return state.load(std::memory_order_acquire) != pending; }
+};
+static_assert(sizeof(Request) == 64, "10^6 pending sends are held to 64 MB");
+
+}  // namespace weft::obj
