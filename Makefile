@@ -1,0 +1,65 @@
+# The short commands; the build itself is CMake's (see CMakePresets.json).
+#
+#   make                  builds into build/
+#   make test             builds and runs every test
+#   make demo [PEERS=1]   two ranks, a table and a picture; PEERS=1 installs other MPI libraries to compare with
+#   make install PREFIX=/usr/local      make uninstall PREFIX=/usr/local
+#   make asan | tsan      the same tests under the sanitizers
+#   make deps             names the Debian packages that are missing
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc)
+PEERS  ?= 0
+# Extra arguments, e.g. `make test CTEST="-R mpi"`.
+CTEST  ?=
+CMAKE_ARGS ?=
+PYTHON ?= python3
+
+.PHONY: all build configure deps test demo bars install uninstall asan tsan conformance peers clean
+
+all: build
+
+deps:
+	@sh tests/deps.sh
+
+$(BUILD)/build.ninja: | deps
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(CMAKE_ARGS)
+
+configure: $(BUILD)/build.ninja
+
+build: configure
+	cmake --build $(BUILD) -j $(JOBS)
+
+test: build
+	ctest --test-dir $(BUILD) --output-on-failure $(CTEST)
+
+demo: build
+ifneq ($(PEERS),0)
+	sh bench/peers.sh
+endif
+	$(PYTHON) bench/demo.py --build-dir $(BUILD)
+
+peers: deps
+	sh bench/peers.sh
+
+bars: build
+	$(BUILD)/bin/weft bench bars
+
+asan tsan: deps
+	cmake --preset $@ $(CMAKE_ARGS)
+	cmake --build build-$@ -j $(JOBS)
+	ctest --test-dir build-$@ --output-on-failure $(CTEST)
+
+conformance: build
+	$(PYTHON) tests/apps/mpi4py.py conformance --build-dir $(BUILD)
+
+install: build
+	cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+# Removes what the last install into PREFIX wrote, by the list CMake kept.
+uninstall:
+	@sh cmake/uninstall.sh "$(BUILD)/install_manifest.txt" "$(PREFIX)"
+
+clean:
+	cmake -E rm -rf $(BUILD) build-asan build-tsan build-single
