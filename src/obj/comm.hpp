@@ -36,8 +36,8 @@ struct Comm : Object {
     Group* remote_group; // intercommunicators only, else null
     Attributes* attributes;
     Info* info;
-    void* topology;      // owned by topo/
-    void* coll;          // owned by coll/: per-communicator schedule state
+    void* topology;      // owned by topo/; one block of malloc, freed with the communicator
+    void* coll;          // owned by coll/: per-communicator schedule state; likewise
     Comm* local_comm;    // intercommunicators: an intracommunicator over the local group, for collectives
     std::atomic<int32_t> refs;  // the handle, and every pending operation on it
     std::atomic<uint32_t> coll_sequence;
@@ -51,5 +51,15 @@ struct Comm : Object {
 
 inline void retain(Comm& c) { c.refs.fetch_add(1, std::memory_order_relaxed); }
 void release(Comm& c);  // frees at zero: routes, groups, attributes (without callbacks)
+
+struct Process;
+
+// Makes a communicator over `group` (and `remote`: an intercommunicator), with a route to each process one can send to.
+// Takes over the caller's references to both groups on success. The error handler is `parent`'s, if there is one.
+Err make_comm(Process&, Group* group, Group* remote, uint32_t context, Comm* parent, Comm** out);
+// The same in place, for the communicators that live inside the Process.
+Err init_comm(Process&, Comm& c, Group* group, Group* remote, uint32_t context, Comm* parent);
+// Undoes init_comm: frees what hangs from `c`, not `c` itself.
+void close_comm(Process&, Comm& c);
 
 }  // namespace weft::obj

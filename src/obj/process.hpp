@@ -7,11 +7,15 @@
 
 #include "base/err.hpp"
 #include "base/object.hpp"
+#include "base/spin.hpp"
 #include "obj/comm.hpp"
+#include "obj/contexts.hpp"
 #include "obj/request.hpp"
 
 namespace weft::boot { struct Job; }
 namespace weft::lane { struct Lane; }
+namespace weft::coll { struct Engine; }
+namespace weft::comm { struct Directory; }
 
 namespace weft::obj {
 
@@ -32,7 +36,12 @@ struct Process {
     Comm world, self, null_comm; // the objects behind comms[]
     Errhandler* self_errhandler; // serves calls without an object
     void* object_lock_;          // see obj/lock.hpp
-    std::atomic<uint32_t> next_context;
+    Contexts contexts;
+    Spin pool_lock;              // guards the two free lists: dead objects stay mapped and are used again
+    Group* free_groups;
+    Comm* free_comms;
+    coll::Engine* coll;          // active schedules; null until the first nonblocking collective
+    comm::Directory* directory;  // process sets and what creates communicators without a parent; null until then
 };
 
 #if WEFT_THREADS_PRESET

@@ -1,0 +1,103 @@
+#include "obj/comm.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "obj/group.hpp"
+#include "obj/process.hpp"
+#include "obj/status.hpp"
+
+namespace weft::lane {
+// How this process reaches the one of that world rank. Weak while the lanes are not there: every route is then bad.
+[[gnu::weak]] obj::Route route_to(obj::Process&, int32_t world_rank);
+}  // namespace weft::lane
+
+namespace weft::obj {
+
+namespace {
+
+constexpr int32_t chairs = 3;  // routes[-3..-1]: MPI_PROC_NULL and the two impossible ranks
+constexpr Route bad_route{Route::bad, 0, 0, -1, -1, 0};
+constexpr Route null_route{Route::proc_null, 0, 0, -1, -1, 0};
+
+Err make_routes(Process& p, const Group& to, Route** out) {
+    auto* block = static_cast<Route*>(malloc(static_cast<size_t>(to.size + chairs) * sizeof(Route)));
+    if (block == nullptr) return fail(Err::no_mem, "no memory for the routes to %d processes", to.size);
+    block[0] = null_route;
+    block[1] = block[2] = bad_route;
+    for (int32_t i = 0; i < to.size; i++) block[chairs + i] = lane::route_to ? lane::route_to(p, to.at(i)) : bad_route;
+    *out = block + chairs;
+    return Err::ok;
+}
+
+}  // namespace
+
+Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context, Comm* parent) {
+    Route* routes = nullptr;
+    WEFT_TRY(make_routes(p, remote != nullptr ? *remote : *group, &routes));
+    c.context = context;
+    c.rank = group->rank;
+    c.size = group->size;
+    c.remote_size = remote != nullptr ? remote->size : group->size;
+    c.routes = routes;
+    c.errhandler = parent != nullptr ? parent->errhandler : nullptr;
+    c.group = group;
+    c.remote_group = remote;
+    c.attributes = nullptr;
+    c.info = nullptr;
+    c.topology = nullptr;
+    c.coll = nullptr;
+    c.local_comm = nullptr;
+    c.coll_sequence.store(0, std::memory_order_relaxed);
+    c.session = parent != nullptr ? parent->session : group->session;
+    c.name[0] = 0;
+    c.refs.store(1, std::memory_order_relaxed);
+    c.id = 0;
+    c.kind = Kind::comm;
+    return Err::ok;
+}
+
+Err make_comm(Process& p, Group* group, Group* remote, uint32_t context, Comm* parent, Comm** out) {
+    Comm* c = nullptr;
+    {
+        SpinGuard guard(p.pool_lock);
+        if ((c = p.free_comms) != nullptr) p.free_comms = c->local_comm;
+    }
+    if (c == nullptr) c = static_cast<Comm*>(calloc(1, sizeof(Comm)));
+    if (c == nullptr) return fail(Err::no_mem, "no memory for a communicator");
+    if (Err e = init_comm(p, *c, group, remote, context, parent); e != Err::ok) {
+        SpinGuard guard(p.pool_lock);
+        c->local_comm = p.free_comms;
+        p.free_comms = c;
+        return e;
+    }
+    *out = c;
+    return Err::ok;
+}
+
+void close_comm(Process& p, Comm& c) {
+    c.kind = Kind::dead;
+    if (c.local_comm != nullptr) release(*c.local_comm);
+    if (c.routes != nullptr) free(c.routes - chairs);
+    release(p, *c.group);
+    if (c.remote_group != nullptr) release(p, *c.remote_group);
+    free(c.topology);
+    free(c.coll);
+    c.routes = nullptr;
+    c.group = c.remote_group = nullptr;
+    c.topology = c.coll = nullptr;
+    c.local_comm = nullptr;
+    p.contexts.give(c.context);
+}
+
+void release(Comm& c) {
+    if (c.refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    Process& p = *process;
+    close_comm(p, c);
+    if (&c == &p.world || &c == &p.self) return;
+    SpinGuard guard(p.pool_lock);
+    c.local_comm = p.free_comms;
+    p.free_comms = &c;
+}
+
+}  // namespace weft::obj

@@ -1,0 +1,55 @@
+#include "obj/contexts.hpp"
+
+#include <cstdlib>
+
+namespace weft::obj {
+
+void Contexts::open(int32_t world_rank, int32_t world_size) {
+    bits_ = 31;
+    for (int64_t ranks = 1; ranks < world_size; ranks *= 2) bits_--;
+    rank_ = world_rank;
+    next_ = first_free;
+    head_ = count_ = 0;
+}
+
+void Contexts::close() {
+    free(freed_);
+    freed_ = nullptr;
+    capacity_ = head_ = count_ = 0;
+    next_ = first_free;
+}
+
+Err Contexts::take(uint32_t* context) {
+    SpinGuard guard(spin_);
+    uint32_t counter;
+    if (next_ >> bits_ == 0) {
+        counter = next_++;
+    } else if (count_ > 0) {
+        counter = freed_[head_];
+        head_ = (head_ + 1) % capacity_;
+        count_--;
+    } else {
+        return fail(Err::no_mem, "all %u context ids of this process are in use: free some communicators", next_);
+    }
+    *context = (static_cast<uint32_t>(rank_) << bits_ | counter) << 1;
+    return Err::ok;
+}
+
+void Contexts::give(uint32_t context) {
+    uint32_t number = context >> 1, counter = number & ((1u << bits_) - 1);
+    if (static_cast<int32_t>(number >> bits_) != rank_ || counter < first_free) return;
+    SpinGuard guard(spin_);
+    if (count_ == capacity_) {
+        uint32_t grown = capacity_ == 0 ? 64 : capacity_ * 2;
+        auto* ring = static_cast<uint32_t*>(malloc(grown * sizeof(uint32_t)));
+        if (ring == nullptr) return;  // the id is lost, which only matters after all others are used up
+        for (uint32_t i = 0; i < count_; i++) ring[i] = freed_[(head_ + i) % capacity_];
+        free(freed_);
+        freed_ = ring;
+        capacity_ = grown;
+        head_ = 0;
+    }
+    freed_[(head_ + count_++) % capacity_] = counter;
+}
+
+}  // namespace weft::obj

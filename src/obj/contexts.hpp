@@ -1,0 +1,36 @@
+// Context ids, handed out by the lowest rank of a new communicator without asking anybody else, so that threads may
+// create communicators over disjoint groups at once. Included by obj/process.hpp; one allocator per process.
+// Its spin lock guards the counters and is a leaf.
+#pragma once
+#include <cstdint>
+
+#include "base/err.hpp"
+#include "base/spin.hpp"
+
+namespace weft::obj {
+
+// A context id is (owner's world rank, the owner's counter), shifted left by one: the low bit tells the communicator's
+// two contexts, messages (0) and collectives (1), apart.
+class Contexts {
+public:
+    // Counters that are the same in every process and never handed out.
+    enum Reserved : uint32_t { of_world = 0, of_self = 1, of_universe = 2, first_free = 3 };
+
+    void open(int32_t world_rank, int32_t world_size);
+    void close();
+    uint32_t reserved(int32_t owner, Reserved r) const { return (static_cast<uint32_t>(owner) << bits_ | r) << 1; }
+    Err take(uint32_t* context);
+    // Gives a context back; ignored unless this process owns it. Freed counters are used again only when fresh ones
+    // have run out, oldest first, so that a stray message meets nobody for as long as possible.
+    void give(uint32_t context);
+
+private:
+    Spin spin_;
+    int32_t rank_ = 0;
+    int bits_ = 31;
+    uint32_t next_ = first_free;
+    uint32_t* freed_ = nullptr;  // ring of counters given back
+    uint32_t capacity_ = 0, head_ = 0, count_ = 0;
+};
+
+}  // namespace weft::obj

@@ -1,0 +1,288 @@
+#include "obj/group.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "obj/comm.hpp"
+#include "obj/process.hpp"
+#include "obj/status.hpp"
+
+namespace weft::obj {
+
+constinit Group group_empty{{Kind::group, 265}, 0, undefined, 0, nullptr, 1, nullptr, nullptr};
+
+namespace {
+
+// Scratch memory for a call: freed at the end of the scope.
+class Scratch {
+public:
+    explicit Scratch(int64_t ints) : p_(static_cast<int32_t*>(malloc(static_cast<size_t>(ints > 0 ? ints : 1) * 4))) {}
+    ~Scratch() { free(p_); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    explicit operator bool() const { return p_ != nullptr; }
+    operator int32_t*() { return p_; }
+
+private:
+    int32_t* p_;
+};
+
+Err no_memory(int64_t entries) {
+    return fail(Err::no_mem, "no memory for a group of %lld processes", static_cast<long long>(entries));
+}
+
+Group* take_object(Process& p) {
+    {
+        SpinGuard guard(p.pool_lock);
+        if (Group* g = p.free_groups) {
+            p.free_groups = g->next;
+            return g;
+        }
+    }
+    return static_cast<Group*>(calloc(1, sizeof(Group)));
+}
+
+int32_t highest(const Group& g) {
+    if (g.ranks == nullptr) return g.first + g.size - 1;
+    int32_t top = -1;
+    for (int32_t i = 0; i < g.size; i++) top = g.ranks[i] > top ? g.ranks[i] : top;
+    return top;
+}
+
+// position[w] = rank in g of world rank w, or -1; `entries` many.
+void positions(const Group& g, int32_t* position, int32_t entries) {
+    for (int32_t i = 0; i < entries; i++) position[i] = -1;
+    for (int32_t i = 0; i < g.size; i++) position[g.at(i)] = i;
+}
+
+int32_t wider(const Group& a, const Group& b) {
+    int32_t x = highest(a), y = highest(b);
+    return (x > y ? x : y) + 1;
+}
+
+Err check_rank(const Group& g, int64_t rank) {
+    if (rank >= 0 && rank < g.size) return Err::ok;
+    return fail(Err::rank, "rank %lld is not in the group of %d", static_cast<long long>(rank), g.size);
+}
+
+// Marks which ranks of `g` the triplets name, in order[] (in the order named); each may be named once.
+Err expand(const Group& g, int n, const int (*ranges)[3], int32_t* order, int32_t* count) {
+    Scratch seen(g.size);
+    if (!seen) return no_memory(g.size);
+    memset(seen, 0, static_cast<size_t>(g.size) * 4);
+    *count = 0;
+    if (n < 0) return fail(Err::arg, "the number of ranges, %d, is negative", n);
+    for (int i = 0; i < n; i++) {
+        int64_t first = ranges[i][0], last = ranges[i][1], stride = ranges[i][2];
+        if (stride == 0) return fail(Err::arg, "the stride of range %d is zero", i);
+        for (int64_t r = first; stride > 0 ? r <= last : r >= last; r += stride) {
+            WEFT_TRY(check_rank(g, r));
+            if (seen[r]++ != 0) return fail(Err::rank, "rank %lld is named twice", static_cast<long long>(r));
+            order[(*count)++] = static_cast<int32_t>(r);
+        }
+    }
+    return Err::ok;
+}
+
+// The members of `g` whose ranks are in order[0..count), or (`others`) all the rest in their own order.
+Err pick(Process& p, const Group& g, const int32_t* order, int32_t count, bool others, Group** out) {
+    Scratch members(g.size);
+    Scratch named(g.size);
+    if (!members || !named) return no_memory(g.size);
+    int32_t kept = 0;
+    if (others) {
+        memset(named, 0, static_cast<size_t>(g.size) * 4);
+        for (int32_t i = 0; i < count; i++) named[order[i]] = 1;
+        for (int32_t i = 0; i < g.size; i++)
+            if (named[i] == 0) members[kept++] = g.at(i);
+    } else {
+        for (int32_t i = 0; i < count; i++) members[kept++] = g.at(order[i]);
+    }
+    return make_group(p, members, kept, g.session, out);
+}
+
+Err pick_listed(Process& p, const Group& g, int n, const int* ranks, bool others, Group** out) {
+    if (n < 0) return fail(Err::arg, "the number of ranks, %d, is negative", n);
+    if (n > g.size) return fail(Err::rank, "%d distinct ranks asked of a group of %d", n, g.size);
+    Scratch seen(g.size);
+    if (!seen) return no_memory(g.size);
+    memset(seen, 0, static_cast<size_t>(g.size) * 4);
+    for (int i = 0; i < n; i++) {
+        WEFT_TRY(check_rank(g, ranks[i]));
+        if (seen[ranks[i]]++ != 0) return fail(Err::rank, "rank %d is named twice", ranks[i]);
+    }
+    return pick(p, g, ranks, n, others, out);
+}
+
+}  // namespace
+
+void release(Process& p, Group& g) {
+    if (&g == &group_empty || g.refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    free(g.ranks);
+    g.ranks = nullptr;
+    g.kind = Kind::dead;
+    SpinGuard guard(p.pool_lock);
+    g.next = p.free_groups;
+    p.free_groups = &g;
+}
+
+Err make_run(Process& p, int32_t first, int32_t size, void* session, Group** out) {
+    if (size == 0) {
+        *out = &group_empty;
+        return Err::ok;
+    }
+    Group* g = take_object(p);
+    if (g == nullptr) return no_memory(size);
+    g->kind = Kind::group;
+    g->id = 0;
+    g->size = size;
+    g->first = first;
+    g->ranks = nullptr;
+    g->session = session;
+    g->refs.store(1, std::memory_order_relaxed);
+    g->rank = rank_of(*g, p.world_rank);
+    *out = g;
+    return Err::ok;
+}
+
+Err make_group(Process& p, const int32_t* ranks, int32_t size, void* session, Group** out) {
+    bool run = true;
+    for (int32_t i = 1; i < size && run; i++) run = ranks[i] == ranks[0] + i;
+    if (run) return make_run(p, size > 0 ? ranks[0] : 0, size, session, out);
+    auto* copy = static_cast<int32_t*>(malloc(static_cast<size_t>(size) * sizeof(int32_t)));
+    if (copy == nullptr) return no_memory(size);
+    memcpy(copy, ranks, static_cast<size_t>(size) * sizeof(int32_t));
+    Group* g = nullptr;
+    if (Err e = make_run(p, 0, size, session, &g); e != Err::ok) {
+        free(copy);
+        return e;
+    }
+    g->ranks = copy;
+    g->rank = rank_of(*g, p.world_rank);
+    *out = g;
+    return Err::ok;
+}
+
+int32_t rank_of(const Group& g, int32_t world_rank) {
+    if (g.ranks == nullptr) {
+        int32_t i = world_rank - g.first;
+        return i >= 0 && i < g.size ? i : undefined;
+    }
+    for (int32_t i = 0; i < g.size; i++)
+        if (g.ranks[i] == world_rank) return i;
+    return undefined;
+}
+
+Compare compare_groups(const Group& a, const Group& b) {
+    if (a.size != b.size) return unequal;
+    bool same = true;
+    for (int32_t i = 0; i < a.size && same; i++) same = a.at(i) == b.at(i);
+    if (same) return ident;
+    for (int32_t i = 0; i < a.size; i++)
+        if (rank_of(b, a.at(i)) == undefined) return unequal;
+    return similar;
+}
+
+Err group_size(Process&, Group& g, int* size) {
+    *size = g.size;
+    return Err::ok;
+}
+
+Err group_rank(Process&, Group& g, int* rank) {
+    *rank = g.rank;
+    return Err::ok;
+}
+
+Err group_translate_ranks(Process&, Group& g, int n, const int* ranks, Group& to, int* result) {
+    if (n < 0) return fail(Err::arg, "the number of ranks, %d, is negative", n);
+    for (int i = 0; i < n; i++)
+        if (ranks[i] != proc_null) WEFT_TRY(check_rank(g, ranks[i]));
+    if (n < 8 || to.ranks == nullptr) {
+        for (int i = 0; i < n; i++) result[i] = ranks[i] == proc_null ? proc_null : rank_of(to, g.at(ranks[i]));
+        return Err::ok;
+    }
+    int32_t entries = wider(g, to);
+    Scratch place(entries);
+    if (!place) return no_memory(entries);
+    positions(to, place, entries);
+    for (int i = 0; i < n; i++) {
+        int32_t at = ranks[i] == proc_null ? proc_null : place[g.at(ranks[i])];
+        result[i] = at == -1 ? undefined : at;
+    }
+    return Err::ok;
+}
+
+Err group_compare(Process&, Group& a, Group& b, int* result) {
+    *result = compare_groups(a, b);
+    return Err::ok;
+}
+
+Err group_union(Process& p, Group& a, Group& b, Group** out) {
+    int32_t entries = wider(a, b), kept = a.size;
+    Scratch in_a(entries), members(static_cast<int64_t>(a.size) + b.size);
+    if (!in_a || !members) return no_memory(entries);
+    positions(a, in_a, entries);
+    for (int32_t i = 0; i < a.size; i++) members[i] = a.at(i);
+    for (int32_t i = 0; i < b.size; i++)
+        if (in_a[b.at(i)] < 0) members[kept++] = b.at(i);
+    return make_group(p, members, kept, a.session != nullptr ? a.session : b.session, out);
+}
+
+// The members of `a` that are (`inside`) or are not in `b`.
+static Err filter(Process& p, Group& a, Group& b, bool inside, Group** out) {
+    int32_t entries = wider(a, b), kept = 0;
+    Scratch in_b(entries), members(a.size);
+    if (!in_b || !members) return no_memory(entries);
+    positions(b, in_b, entries);
+    for (int32_t i = 0; i < a.size; i++)
+        if ((in_b[a.at(i)] >= 0) == inside) members[kept++] = a.at(i);
+    return make_group(p, members, kept, a.session, out);
+}
+
+Err group_intersection(Process& p, Group& a, Group& b, Group** out) { return filter(p, a, b, true, out); }
+Err group_difference(Process& p, Group& a, Group& b, Group** out) { return filter(p, a, b, false, out); }
+
+Err group_incl(Process& p, Group& g, int n, const int* ranks, Group** out) {
+    return pick_listed(p, g, n, ranks, false, out);
+}
+
+Err group_excl(Process& p, Group& g, int n, const int* ranks, Group** out) {
+    return pick_listed(p, g, n, ranks, true, out);
+}
+
+Err group_range_incl(Process& p, Group& g, int n, const int (*ranges)[3], Group** out) {
+    Scratch order(g.size);
+    int32_t count = 0;
+    if (!order) return no_memory(g.size);
+    WEFT_TRY(expand(g, n, ranges, order, &count));
+    return pick(p, g, order, count, false, out);
+}
+
+Err group_range_excl(Process& p, Group& g, int n, const int (*ranges)[3], Group** out) {
+    Scratch order(g.size);
+    int32_t count = 0;
+    if (!order) return no_memory(g.size);
+    WEFT_TRY(expand(g, n, ranges, order, &count));
+    return pick(p, g, order, count, true, out);
+}
+
+Err group_free(Process& p, Group** g) {
+    release(p, **g);
+    *g = nullptr;
+    return Err::ok;
+}
+
+Err comm_group(Process&, Comm& c, Group** out) {
+    retain(*c.group);
+    *out = c.group;
+    return Err::ok;
+}
+
+Err comm_remote_group(Process&, Comm& c, Group** out) {
+    if (!c.is_inter()) return fail(Err::comm, "the communicator is not an intercommunicator");
+    retain(*c.remote_group);
+    *out = c.remote_group;
+    return Err::ok;
+}
+
+}  // namespace weft::obj
