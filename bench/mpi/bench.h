@@ -1,0 +1,64 @@
+/* What every test of weft-bench shares: the options, the clock, buffers that are really rewritten, and the output.
+ * Included by the files of bench/mpi only; plain C11 on mpi.h, so that one binary runs on every standard-ABI library.
+ * No locks: each rank is one thread. */
+#ifndef WEFT_BENCH_H
+#define WEFT_BENCH_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stddef.h>
+
+enum { max_cpus = 1024, max_samples = 100000 };
+
+typedef struct Options {
+    const char *test;
+    size_t lo_bytes, hi_bytes; /* sizes double from lo to hi; 0 means the test's own default */
+    int reps;                  /* timed windows per size, each printed */
+    double window_ms, warm_ms;
+    int window;                /* messages in flight in the bandwidth and rate tests */
+    int buffers;               /* distinct buffers a window cycles through */
+    long hops;                 /* ring */
+    int pairs;                 /* limits: alternating windows */
+    bool json, rewrite, pin;
+    int cpus[max_cpus];
+    int cpu_count;
+} Options;
+
+typedef struct World {
+    int rank, size;
+    Options opt;
+} World;
+
+/* Below this size a rewrite is cheaper than reading the clock around it, so it stays inside the timed window. */
+enum { rewrite_timed_below = 4096 };
+
+double now_s(void);
+void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* Every byte is written, and the words differ, so that neither side can keep a stale copy unnoticed. */
+void rewrite(void *buffer, size_t bytes, uint64_t stamp);
+void verify(const void *buffer, size_t bytes, uint64_t stamp, const char *what);
+void *new_buffer(size_t bytes);
+
+/* Rank 0 decides, the others learn it. By plain sends, so that no test depends on collectives being fast. */
+int64_t agree(const World *w, int64_t value);
+void meet(const World *w);
+
+/* Prints one record with all its samples; rank 0 only. Name of the unit is the JSON key of the samples. */
+void report(const World *w, const char *test, size_t bytes, const char *unit, const double *samples, int count);
+double median_of(const double *samples, int count);
+
+/* A page both ranks of a pair see: the raw hardware, beside the library, in the same processes. */
+void *share_page(const World *w, size_t bytes);
+
+int run_latency(const World *w);
+int run_variants(const World *w);
+int run_bandwidth(const World *w);
+int run_rate(const World *w);
+int run_limits(const World *w);
+int run_copies(const World *w);
+int run_ring(const World *w);
+int run_footprint(const World *w);
+
+#endif
