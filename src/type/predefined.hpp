@@ -1,0 +1,141 @@
+// The predefined datatypes: one constant-initialised array, in the order of their ABI numbers. Any floor above base/
+// may include this; obj/ makes the table of handles from it. No lock: only set_fortran_sizes writes, once, before use.
+#pragma once
+#include <array>
+
+#include "type/type.hpp"
+
+namespace weft::type {
+
+// Which Fortran type's size decides this one's; `sized` types carry it in their name but may still be missing.
+enum class Fortran : uint8_t {
+    no, sized, logical, integer, real, double_precision, complex, double_complex,
+    two_real, two_double_precision, two_integer,
+};
+
+struct Row {
+    int16_t id;
+    const char* name;
+    Elem elem, index;         // index: pairs only
+    uint8_t size, extent, align;
+    uint8_t external;         // bytes in "external32"
+    Fortran fortran;
+};
+
+// What the compiler knows of each. Fortran types without a size have none until set_fortran_sizes.
+inline constexpr Row rows[] = {
+    {0x201, "MPI_AINT", Elem::i64, Elem::none, 8, 8, 8, 8, Fortran::no},
+    {0x202, "MPI_COUNT", Elem::i64, Elem::none, 8, 8, 8, 8, Fortran::no},
+    {0x203, "MPI_OFFSET", Elem::i64, Elem::none, 8, 8, 8, 8, Fortran::no},
+    {0x207, "MPI_PACKED", Elem::packed, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x208, "MPI_SHORT", Elem::i16, Elem::none, 2, 2, 2, 2, Fortran::no},
+    {0x209, "MPI_INT", Elem::i32, Elem::none, 4, 4, 4, 4, Fortran::no},
+    {0x20a, "MPI_LONG", Elem::i64, Elem::none, 8, 8, 8, 4, Fortran::no},
+    {0x20b, "MPI_LONG_LONG", Elem::i64, Elem::none, 8, 8, 8, 8, Fortran::no},
+    {0x20c, "MPI_UNSIGNED_SHORT", Elem::u16, Elem::none, 2, 2, 2, 2, Fortran::no},
+    {0x20d, "MPI_UNSIGNED", Elem::u32, Elem::none, 4, 4, 4, 4, Fortran::no},
+    {0x20e, "MPI_UNSIGNED_LONG", Elem::u64, Elem::none, 8, 8, 8, 4, Fortran::no},
+    {0x20f, "MPI_UNSIGNED_LONG_LONG", Elem::u64, Elem::none, 8, 8, 8, 8, Fortran::no},
+    {0x210, "MPI_FLOAT", Elem::f32, Elem::none, 4, 4, 4, 4, Fortran::no},
+    {0x212, "MPI_C_FLOAT_COMPLEX", Elem::cf32, Elem::none, 8, 8, 4, 8, Fortran::no},
+    {0x213, "MPI_CXX_FLOAT_COMPLEX", Elem::cf32, Elem::none, 8, 8, 4, 8, Fortran::no},
+    {0x214, "MPI_DOUBLE", Elem::f64, Elem::none, 8, 8, 8, 8, Fortran::no},
+    {0x216, "MPI_C_DOUBLE_COMPLEX", Elem::cf64, Elem::none, 16, 16, 8, 16, Fortran::no},
+    {0x217, "MPI_CXX_DOUBLE_COMPLEX", Elem::cf64, Elem::none, 16, 16, 8, 16, Fortran::no},
+    {0x218, "MPI_LOGICAL", Elem::none, Elem::none, 0, 0, 1, 4, Fortran::logical},
+    {0x219, "MPI_INTEGER", Elem::none, Elem::none, 0, 0, 1, 4, Fortran::integer},
+    {0x21a, "MPI_REAL", Elem::none, Elem::none, 0, 0, 1, 4, Fortran::real},
+    {0x21b, "MPI_COMPLEX", Elem::none, Elem::none, 0, 0, 1, 8, Fortran::complex},
+    {0x21c, "MPI_DOUBLE_PRECISION", Elem::none, Elem::none, 0, 0, 1, 8, Fortran::double_precision},
+    {0x21d, "MPI_DOUBLE_COMPLEX", Elem::none, Elem::none, 0, 0, 1, 16, Fortran::double_complex},
+    {0x21e, "MPI_CHARACTER", Elem::character, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x220, "MPI_LONG_DOUBLE", Elem::f80, Elem::none, 16, 16, 16, 16, Fortran::no},
+    {0x224, "MPI_C_LONG_DOUBLE_COMPLEX", Elem::cf80, Elem::none, 32, 32, 16, 32, Fortran::no},
+    {0x225, "MPI_CXX_LONG_DOUBLE_COMPLEX", Elem::cf80, Elem::none, 32, 32, 16, 32, Fortran::no},
+    {0x228, "MPI_FLOAT_INT", Elem::f32, Elem::i32, 8, 8, 4, 8, Fortran::no},
+    {0x229, "MPI_DOUBLE_INT", Elem::f64, Elem::i32, 12, 16, 8, 12, Fortran::no},
+    {0x22a, "MPI_LONG_INT", Elem::i64, Elem::i32, 12, 16, 8, 8, Fortran::no},
+    {0x22b, "MPI_2INT", Elem::i32, Elem::i32, 8, 8, 4, 8, Fortran::no},
+    {0x22c, "MPI_SHORT_INT", Elem::i16, Elem::i32, 6, 8, 4, 6, Fortran::no},
+    {0x22d, "MPI_LONG_DOUBLE_INT", Elem::f80, Elem::i32, 20, 32, 16, 20, Fortran::no},
+    {0x230, "MPI_2REAL", Elem::none, Elem::none, 0, 0, 1, 8, Fortran::two_real},
+    {0x231, "MPI_2DOUBLE_PRECISION", Elem::none, Elem::none, 0, 0, 1, 16, Fortran::two_double_precision},
+    {0x232, "MPI_2INTEGER", Elem::none, Elem::none, 0, 0, 1, 8, Fortran::two_integer},
+    {0x238, "MPI_C_BOOL", Elem::boolean, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x239, "MPI_CXX_BOOL", Elem::boolean, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x23c, "MPI_WCHAR", Elem::wide, Elem::none, 4, 4, 4, 2, Fortran::no},
+    {0x240, "MPI_INT8_T", Elem::i8, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x241, "MPI_UINT8_T", Elem::u8, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x243, "MPI_CHAR", Elem::character, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x244, "MPI_SIGNED_CHAR", Elem::i8, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x245, "MPI_UNSIGNED_CHAR", Elem::u8, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x247, "MPI_BYTE", Elem::byte, Elem::none, 1, 1, 1, 1, Fortran::no},
+    {0x248, "MPI_INT16_T", Elem::i16, Elem::none, 2, 2, 2, 2, Fortran::no},
+    {0x249, "MPI_UINT16_T", Elem::u16, Elem::none, 2, 2, 2, 2, Fortran::no},
+    {0x250, "MPI_INT32_T", Elem::i32, Elem::none, 4, 4, 4, 4, Fortran::no},
+    {0x251, "MPI_UINT32_T", Elem::u32, Elem::none, 4, 4, 4, 4, Fortran::no},
+    {0x258, "MPI_INT64_T", Elem::i64, Elem::none, 8, 8, 8, 8, Fortran::no},
+    {0x259, "MPI_UINT64_T", Elem::u64, Elem::none, 8, 8, 8, 8, Fortran::no},
+    {0x2c0, "MPI_LOGICAL1", Elem::l8, Elem::none, 1, 1, 1, 1, Fortran::sized},
+    {0x2c1, "MPI_INTEGER1", Elem::i8, Elem::none, 1, 1, 1, 1, Fortran::sized},
+    {0x2c8, "MPI_LOGICAL2", Elem::l16, Elem::none, 2, 2, 2, 2, Fortran::sized},
+    {0x2c9, "MPI_INTEGER2", Elem::i16, Elem::none, 2, 2, 2, 2, Fortran::sized},
+    {0x2ca, "MPI_REAL2", Elem::f16, Elem::none, 2, 2, 2, 2, Fortran::sized},
+    {0x2d0, "MPI_LOGICAL4", Elem::l32, Elem::none, 4, 4, 4, 4, Fortran::sized},
+    {0x2d1, "MPI_INTEGER4", Elem::i32, Elem::none, 4, 4, 4, 4, Fortran::sized},
+    {0x2d2, "MPI_REAL4", Elem::f32, Elem::none, 4, 4, 4, 4, Fortran::sized},
+    {0x2d3, "MPI_COMPLEX4", Elem::cf16, Elem::none, 4, 4, 2, 4, Fortran::sized},
+    {0x2d8, "MPI_LOGICAL8", Elem::l64, Elem::none, 8, 8, 8, 8, Fortran::sized},
+    {0x2d9, "MPI_INTEGER8", Elem::i64, Elem::none, 8, 8, 8, 8, Fortran::sized},
+    {0x2da, "MPI_REAL8", Elem::f64, Elem::none, 8, 8, 8, 8, Fortran::sized},
+    {0x2db, "MPI_COMPLEX8", Elem::cf32, Elem::none, 8, 8, 4, 8, Fortran::sized},
+    {0x2e0, "MPI_LOGICAL16", Elem::l128, Elem::none, 16, 16, 16, 16, Fortran::sized},
+    {0x2e1, "MPI_INTEGER16", Elem::i128, Elem::none, 16, 16, 16, 16, Fortran::sized},
+    {0x2e2, "MPI_REAL16", Elem::f128, Elem::none, 16, 16, 16, 16, Fortran::sized},
+    {0x2e3, "MPI_COMPLEX16", Elem::cf64, Elem::none, 16, 16, 8, 16, Fortran::sized},
+    {0x2eb, "MPI_COMPLEX32", Elem::cf128, Elem::none, 32, 32, 16, 32, Fortran::sized},
+};
+inline constexpr int n_rows = sizeof rows / sizeof rows[0];
+
+// predefined[0] is the bad handle and [1] the null handle (neither of Kind::type); predefined[i + 2] belongs to rows[i].
+inline constexpr int n_predefined = n_rows + 2;
+inline constexpr int null_id = 0x200, ids_end = 0x300;
+struct Table {
+    Type at[n_predefined];
+    Type& operator[](int i) { return at[i]; }
+};
+extern Table predefined;
+
+namespace detail {
+constexpr auto make_index() {
+    std::array<uint8_t, ids_end - null_id> a{};
+    a[0] = 1;
+    for (int i = 0; i < n_rows; i++) a[rows[i].id - null_id] = static_cast<uint8_t>(i + 2);
+    return a;
+}
+inline constexpr auto index = make_index();
+}  // namespace detail
+
+// Where the type with this ABI number stands in predefined[]; 0, the bad handle, where there is none.
+constexpr int predefined_index(int abi_value) {
+    return abi_value >= null_id && abi_value < ids_end ? detail::index[abi_value - null_id] : 0;
+}
+inline const Type* predefined_at(int abi_value) { return &predefined[predefined_index(abi_value)]; }
+
+// The row of a named predefined type; null for every other type.
+inline const Row* row_of(const Type& t) {
+    return t.is(Type::named) ? &rows[&t - predefined.at - 2] : nullptr;
+}
+// The name a predefined type starts with, or "".
+const char* name_of(const Type& t);
+
+// The sizes of Fortran's types, as a Fortran layer tells them. 0: this compiler lacks it.
+struct FortranSizes {
+    int32_t logical, integer, real, double_precision;
+    bool (*supported)(const Row& sized, void* arg);   // is this LOGICALn, INTEGERn, REALn, COMPLEXn there?
+    void* arg;
+};
+// Gives the Fortran types their sizes and meaning. Err::arg, and nothing changed, for a size no type can have.
+Err set_fortran_sizes(const FortranSizes& sizes);
+
+}  // namespace weft::type
