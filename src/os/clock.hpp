@@ -1,0 +1,17 @@
+// Time and giving way. For all floors above os/; no lock.
+#pragma once
+#include <cstdint>
+#include <sched.h>
+#include <time.h>
+
+namespace weft::os {
+
+inline uint64_t now_ns() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+inline void yield_cpu() { sched_yield(); }
+
+}  // namespace weft::os

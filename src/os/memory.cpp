@@ -1,0 +1,79 @@
+#include "os/memory.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
+
+namespace weft::os {
+
+void* map_private(size_t bytes) {
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? nullptr : p;
+}
+
+void* map_shared(int fd, uint64_t offset, size_t bytes, void* address) {
+    int flags = MAP_SHARED | MAP_NORESERVE;
+    if (address != nullptr) flags |= MAP_FIXED_NOREPLACE;
+    void* p = mmap(address, bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
+    if (p == MAP_FAILED) return nullptr;
+    if (address != nullptr && p != address) {  // a kernel before 4.17 takes the address as a hint
+        munmap(p, bytes);
+        return nullptr;
+    }
+    return p;
+}
+
+void unmap(void* p, size_t bytes) { munmap(p, bytes); }
+
+int make_memfd(const char* name) { return memfd_create(name, MFD_CLOEXEC); }
+
+bool grow(int fd, uint64_t bytes) {
+    // Peers may grow the same file at the same moment: only ever enlarge, and look again after a lost race.
+    for (;;) {
+        struct stat st;
+        if (fstat(fd, &st) != 0) return false;
+        if (static_cast<uint64_t>(st.st_size) >= bytes) return true;
+        if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) return false;
+    }
+}
+
+void dont_fork(void* p, size_t bytes) { madvise(p, bytes, MADV_DONTFORK); }
+void dont_dump(void* p, size_t bytes) { madvise(p, bytes, MADV_DONTDUMP); }
+void punch(void* p, size_t bytes) { madvise(p, bytes, MADV_REMOVE); }
+
+int64_t read_process(int pid, void* to, uint64_t from, size_t bytes) {
+    iovec l{to, bytes}, r{reinterpret_cast<void*>(from), bytes};
+    ssize_t n = process_vm_readv(pid, &l, 1, &r, 1, 0);
+    return n < 0 ? -errno : n;
+}
+
+int64_t write_process(int pid, uint64_t to, const void* from, size_t bytes) {
+    iovec l{const_cast<void*>(from), bytes}, r{reinterpret_cast<void*>(to), bytes};
+    ssize_t n = process_vm_writev(pid, &l, 1, &r, 1, 0);
+    return n < 0 ? -errno : n;
+}
+
+void allow_attach() {
+#ifdef PR_SET_PTRACER
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+#endif
+}
+
+void peer_wrote([[maybe_unused]] void* p, [[maybe_unused]] size_t bytes) {
+#ifdef VALGRIND_MAKE_MEM_DEFINED
+    VALGRIND_MAKE_MEM_DEFINED(p, bytes);
+#endif
+}
+
+int process_id() { return static_cast<int>(getpid()); }
+
+}  // namespace weft::os

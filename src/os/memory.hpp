@@ -1,0 +1,35 @@
+// Mapping memory and reading other processes' memory: the system calls behind heap/, wire/ and the pools. No lock.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::os {
+
+inline constexpr size_t page_bytes = 4096;
+
+// Anonymous private memory, zeroed; null when there is none. Never returned to a cache: unmap gives it back.
+void* map_private(size_t bytes);
+// Shared mapping of [offset, offset+bytes) of `fd`. With `address` it lands exactly there or the result is null.
+void* map_shared(int fd, uint64_t offset, size_t bytes, void* address);
+void unmap(void* p, size_t bytes);
+// A sealed-off anonymous file that lives as long as someone has it open; -1 on failure.
+int make_memfd(const char* name);
+// Grows `fd` to at least `bytes`; false on failure. Never shrinks.
+bool grow(int fd, uint64_t bytes);
+// The mapping is absent in forked children / absent from core dumps.
+void dont_fork(void* p, size_t bytes);
+void dont_dump(void* p, size_t bytes);
+// Gives the pages of a shared mapping back to the system; they read as zero afterwards.
+void punch(void* p, size_t bytes);
+
+// Cross-memory attach. Bytes copied, or -errno.
+int64_t read_process(int pid, void* to, uint64_t from, size_t bytes);
+int64_t write_process(int pid, uint64_t to, const void* from, size_t bytes);
+// Lets any process of this user attach under Yama's ptrace_scope 1.
+void allow_attach();
+// Tells memcheck that a peer has written [p, p+bytes). Nothing without valgrind.
+void peer_wrote(void* p, size_t bytes);
+
+int process_id();
+
+}  // namespace weft::os

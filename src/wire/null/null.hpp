@@ -1,0 +1,32 @@
+// The infinitely fast wire: everything is done but moving the bytes, and nothing ever arrives. For counting instructions
+// and measuring injection. Same rules as every wire.
+#pragma once
+#include "wire/wire.hpp"
+
+namespace weft::wire::null {
+
+struct Null {
+    static constexpr size_t bulk_bytes = 64 * 1024;
+    Cell cell;
+    char bulk[bulk_bytes];
+    uint64_t messages = 0;
+
+    WEFT_INLINE Cell* reserve(int) { return &cell; }
+    char* reserve_bulk(int, size_t bytes, BulkRef* ref) {
+        *ref = BulkRef{0, static_cast<uint32_t>(bytes)};
+        return bulk;
+    }
+    WEFT_INLINE void commit(int, Cell* c, const Header& h) {
+        c->tag = h.tag;
+        c->context = h.context;
+        c->word.store(Cell::pack(h) | 1, std::memory_order_release);
+        ++messages;
+    }
+    void discard(int, Cell*) {}
+    template <class S>
+    bool poll(S&&) { return false; }
+};
+
+static_assert(Wire<Null>);
+
+}  // namespace weft::wire::null

@@ -1,0 +1,68 @@
+// How the shared-memory wire lays out its part of the node's segment. Offsets only: no pointers are stored there, so that
+// it may be mapped anywhere. Included by wire/shm and its tests. Fresh memory is zero, and zero is the valid empty state
+// of everything here: no rank waits for another to initialise.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "wire/wire.hpp"
+
+namespace weft::wire::shm {
+
+inline constexpr uint32_t ring_cells = 256;           // a power of two
+inline constexpr uint32_t ring_cells_log2 = 8;
+inline constexpr uint32_t bulk_bytes = 128 * 1024;    // a power of two
+inline constexpr uint32_t transfers_per_rank = 256;
+inline constexpr int max_ranks = 1024;
+
+// The messages from one rank to one other. One writer, one reader.
+// Invariant: tail - consumed <= ring_cells; cells [consumed, tail) are published and unread; likewise the bulk bytes.
+struct Ring {
+    // Written by the reader, read by the writer only when it seems full.
+    alignas(64) std::atomic<uint32_t> consumed;       // cells given back, free-running
+    std::atomic<uint32_t> bulk_freed;                 // bulk bytes given back, free-running
+    // Written by the reader when its attention changes: 1 while it polls this ring, 0 when the writer must ring the bell.
+    alignas(64) std::atomic<uint32_t> polled;
+    alignas(64) Cell cells[ring_cells];
+    alignas(64) char bulk[bulk_bytes];
+};
+
+// How a rank is called and woken.
+struct Door {
+    alignas(64) std::atomic<uint32_t> word;           // futex; counts the bells rung
+    std::atomic<uint32_t> asleep;
+    std::atomic<int32_t> pid;                         // 0 until the rank has joined
+    alignas(64) std::atomic<uint64_t> bells[max_ranks / 64];  // one bit per sender whose ring is not being polled
+};
+
+// One large message that both sides may copy (see transfer.hpp). Belongs to the sender until the receiver starts it.
+struct alignas(128) Transfer {
+    uint64_t from;                      // address in the sender
+    uint64_t bytes;
+    uint64_t to;                        // address in the receiver; valid once state is copying
+    uint64_t limit;                     // bytes the receiver wants, <= bytes
+    std::atomic<uint32_t> state;        // State
+    std::atomic<uint32_t> receiver_done;
+    uint64_t unused_[3];
+    alignas(64) std::atomic<uint64_t> claimed;  // bytes given to a copier
+    std::atomic<uint64_t> copied;               // bytes that have arrived
+    std::atomic<uint32_t> error;                // errno of a failed copy
+    enum State : uint32_t { offered, copying };
+};
+
+// Offsets of the parts, for `ranks` ranks on the node.
+struct Layout {
+    int ranks;
+    static constexpr size_t page(size_t n) { return (n + 4095) / 4096 * 4096; }
+    size_t door(int r) const { return page(sizeof(Door)) * static_cast<size_t>(r); }
+    size_t transfers(int r) const {
+        return door(ranks) + sizeof(Transfer) * transfers_per_rank * static_cast<size_t>(r);
+    }
+    size_t ring(int to, int from) const {
+        return page(transfers(ranks)) + page(sizeof(Ring)) * (static_cast<size_t>(to) * static_cast<size_t>(ranks) + static_cast<size_t>(from));
+    }
+    size_t bytes() const { return ring(ranks, 0); }
+};
+
+}  // namespace weft::wire::shm

@@ -1,0 +1,159 @@
+#include "wire/shm/shm.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "os/memory.hpp"
+
+namespace weft::wire::shm {
+
+Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence) {
+    base_ = base;
+    layout_ = Layout{node_ranks};
+    ranks = node_ranks;
+    me = node_rank;
+    can_fence_ = can_fence;
+    all_polled = ranks <= always_polled || !can_fence;
+    const auto n = static_cast<size_t>(ranks);
+    out = static_cast<Out*>(aligned_alloc(64, n * sizeof(Out)));
+    in = static_cast<In*>(aligned_alloc(64, n * sizeof(In)));
+    active = static_cast<int*>(calloc(n, sizeof(int)));
+    if (out == nullptr || in == nullptr || active == nullptr)
+        return fail(Err::no_mem, "no memory for the ends of %d rings", ranks);
+    memset(static_cast<void*>(out), 0, n * sizeof(Out));
+    memset(static_cast<void*>(in), 0, n * sizeof(In));
+    for (int p = 0; p < ranks; ++p) {
+        auto* to = reinterpret_cast<Ring*>(base + layout_.ring(p, me));
+        auto* from = reinterpret_cast<Ring*>(base + layout_.ring(me, p));
+        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, 0, 0};
+        in[p].cells = from->cells;
+        in[p].ring = from;
+        in[p].peer = p;
+        if (all_polled && p != me) activate(p);
+    }
+    door(me)->pid.store(os::process_id(), std::memory_order_release);
+    return Err::ok;
+}
+
+void Shm::close() {
+    free(out);
+    free(in);
+    free(active);
+    out = nullptr;
+    in = nullptr;
+    active = nullptr;
+    active_count = 0;
+    ranks = 0;
+}
+
+bool Shm::refresh(Out& o) {
+    if (o.held) return false;
+    o.limit = o.ring->consumed.load(std::memory_order_acquire) + ring_cells;  // pairs with publish()
+    return o.tail != o.limit;
+}
+
+char* Shm::reserve_bulk(int peer, size_t bytes, BulkRef* ref) {
+    Out& o = out[peer];
+    const auto n = static_cast<uint32_t>(bytes), room = round_line(n);
+    uint32_t start = o.bulk_tail;
+    const uint32_t offset = start & (bulk_bytes - 1);
+    if (offset + room > bulk_bytes) start += bulk_bytes - offset;  // a chunk never wraps
+    if (start + room - o.bulk_freed > bulk_bytes) {
+        o.bulk_freed = o.ring->bulk_freed.load(std::memory_order_acquire);  // pairs with poll_from()
+        if (start + room - o.bulk_freed > bulk_bytes) return nullptr;
+    }
+    o.bulk_next = start + room;
+    *ref = BulkRef{start, n};
+    return o.ring->bulk + (start & (bulk_bytes - 1));
+}
+
+void Shm::ring_bell(int peer) {
+    Door* d = door(peer);
+    d->bells[me / 64].fetch_or(1ull << (me % 64), std::memory_order_seq_cst);
+    d->word.fetch_add(1, std::memory_order_seq_cst);
+    if (d->asleep.load(std::memory_order_seq_cst) != 0) os::futex_wake(d->word);
+}
+
+void Shm::activate(int peer) {
+    In& i = in[peer];
+    i.busy = true;
+    if (!i.active) {
+        i.active = true;
+        active[active_count++] = peer;
+    }
+    i.ring->polled.store(1, std::memory_order_relaxed);
+}
+
+void Shm::answer_bells() {
+    Door* d = door(me);
+    for (int w = 0; w * 64 < ranks; ++w) {
+        if (d->bells[w].load(std::memory_order_relaxed) == 0) continue;
+        uint64_t bits = d->bells[w].exchange(0, std::memory_order_acquire);  // pairs with ring_bell()
+        for (; bits != 0; bits &= bits - 1) activate(w * 64 + __builtin_ctzll(bits));
+    }
+    if (++polls_ % 8192 == 0 && active_count > always_polled) sweep();
+}
+
+// Stops polling the rings that had no traffic since the last sweep.
+void Shm::sweep() {
+    bool any = false;
+    for (int k = 0; k < active_count; ++k) {
+        In& i = in[active[k]];
+        if (i.busy) continue;
+        i.ring->polled.store(0, std::memory_order_relaxed);
+        any = true;
+    }
+    if (any && !os::heavy_fence()) all_polled = true;
+    // A message written before the writer could see polled == 0 is visible now: such a ring stays active.
+    int kept = 0;
+    for (int k = 0; k < active_count; ++k) {
+        In& i = in[active[k]];
+        if (i.busy || ready(i.peer) || all_polled) {
+            i.busy = false;
+            i.ring->polled.store(1, std::memory_order_relaxed);
+            active[kept++] = i.peer;
+        } else {
+            i.active = false;
+        }
+    }
+    active_count = kept;
+}
+
+bool Shm::peek() const {
+    for (int k = 0; k < active_count; ++k)
+        if (ready(active[k])) return true;
+    if (all_polled) return false;
+    const Door* d = door(me);
+    for (int w = 0; w * 64 < ranks; ++w)
+        if (d->bells[w].load(std::memory_order_relaxed) != 0) return true;
+    return false;
+}
+
+void Shm::sleep_prepare() {
+    Door* d = door(me);
+    word_seen_ = d->word.load(std::memory_order_acquire);
+    d->asleep.store(1, std::memory_order_seq_cst);
+    if (!can_fence_) return;
+    for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(0, std::memory_order_relaxed);
+    can_fence_ = os::heavy_fence();
+}
+
+void Shm::sleep(uint32_t timeout_us) {
+    os::futex_wait(door(me)->word, word_seen_, can_fence_ ? timeout_us : 1000);
+}
+
+void Shm::wake() {
+    Door* d = door(me);
+    d->asleep.store(0, std::memory_order_seq_cst);
+    for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(1, std::memory_order_relaxed);
+    if (all_polled)
+        for (int w = 0; w * 64 < ranks; ++w) d->bells[w].store(0, std::memory_order_relaxed);
+}
+
+void Shm::wake_self() {
+    Door* d = door(me);
+    d->word.fetch_add(1, std::memory_order_seq_cst);
+    os::futex_wake(d->word);
+}
+
+}  // namespace weft::wire::shm

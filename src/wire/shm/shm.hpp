@@ -1,0 +1,171 @@
+// The shared-memory wire: one ring per ordered pair of ranks, and one door per rank. A send writes one cache line that
+// its receiver is polling; nothing else is shared on that path. Ends belong to one lane and are touched under its guard,
+// except peek(), which any thread may call.
+//
+// Finding the non-empty rings: a rank polls its active rings only. A writer whose ring is not polled rings the bell
+// (a bit in the reader's door). The reader that stops polling pays for it: it clears `polled`, fences all cores
+// (os::heavy_fence), and polls once more; writers just load a flag.
+#pragma once
+#include "base/copy.hpp"
+#include "os/futex.hpp"
+#include "wire/shm/layout.hpp"
+
+namespace weft::wire::shm {
+
+struct Shm {
+    static constexpr uint32_t mask = ring_cells - 1;
+    static constexpr int always_polled = 16;   // with at most this many ranks, every ring is always active
+
+    // The sending end to one peer.
+    struct alignas(64) Out {
+        Cell* cells;
+        uint32_t tail;          // next cell to write, free-running
+        uint32_t limit;         // first one that is not known to be free
+        Ring* ring;
+        uint32_t bulk_tail;     // next bulk byte
+        uint32_t bulk_next;     // bulk_tail once the reserved chunk is committed
+        uint32_t bulk_freed;    // as last seen
+        uint32_t held;          // the owner has queued sends for this peer: reserve() finds nothing
+    };
+    // The receiving end from one peer.
+    struct alignas(64) In {
+        Cell* cells;
+        std::atomic<uint32_t> head;   // next cell to read, free-running; written under the guard, peeked at without
+        uint32_t published;           // `consumed` as last stored
+        Ring* ring;
+        int32_t peer;
+        bool active;
+        bool busy;                    // had traffic since the last sweep
+    };
+
+    // Maps its structures onto [base, base + Layout::bytes()). Err::no_mem when out of memory.
+    Err open(char* base, int ranks, int me, bool can_fence);
+    void close();
+
+    WEFT_INLINE Cell* reserve(int peer) { return reserve(out[peer]); }
+    WEFT_INLINE void commit(int peer, Cell* c, const Header& h) { commit(peer, out[peer], c, h); }
+    void discard(int peer, Cell*) { out[peer].bulk_next = out[peer].bulk_tail; }
+
+    WEFT_INLINE Cell* reserve(Out& o) {
+        if (WEFT_UNLIKELY(o.tail == o.limit) && !refresh(o)) return nullptr;
+        return &o.cells[o.tail & mask];
+    }
+
+    WEFT_INLINE void commit(int peer, Out& o, Cell* c, const Header& h) {
+        c->tag = h.tag;
+        c->context = h.context;
+        // Release: pairs with the acquire load in poll() and ready(); the payload and the bulk chunk become visible with it.
+        c->word.store(Cell::pack(h) | turn(o.tail), std::memory_order_release);
+        ++o.tail;
+        o.bulk_tail = o.bulk_next;
+        // The reader that clears `polled` fences for us, so a plain load after the store is enough (see sleep_prepare).
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (WEFT_UNLIKELY(o.ring->polled.load(std::memory_order_relaxed) == 0)) ring_bell(peer);
+    }
+
+    // `bytes` <= bulk_bytes / 2.
+    char* reserve_bulk(int peer, size_t bytes, BulkRef* ref);
+
+    // While held, reserve() finds nothing for `peer`: sends queue behind those that already wait.
+    void hold(int peer) {
+        out[peer].held = 1;
+        out[peer].limit = out[peer].tail;
+    }
+    void unhold(int peer) { out[peer].held = 0; }
+
+    // Whether `peer`'s next message is there. Any thread; a hint until the guard is taken.
+    WEFT_INLINE bool ready(int peer) const {
+        const In& i = in[peer];
+        uint32_t h = i.head.load(std::memory_order_relaxed);
+        return static_cast<uint8_t>(i.cells[h & mask].word.load(std::memory_order_relaxed)) == turn(h);
+    }
+    // Whether any message may be there. Any thread.
+    bool peek() const;
+
+    // Hands over what has arrived: at most `burst` messages per ring.
+    template <class S>
+    bool poll(S&& sink) {
+        bool moved = false;
+        if (WEFT_UNLIKELY(!all_polled)) answer_bells();
+        for (int i = 0; i < active_count; ++i)
+            moved |= poll_from(in[active[i]], sink);
+        return moved;
+    }
+    template <class S>
+    bool poll_from(In& i, S&& sink) {
+        constexpr uint32_t burst = 64;
+        uint32_t h = i.head.load(std::memory_order_relaxed);
+        const uint32_t start = h;
+        for (; h - start < burst; ++h) {
+            Cell& c = i.cells[h & mask];
+            const uint64_t w = c.word.load(std::memory_order_acquire);  // pairs with commit()
+            if (static_cast<uint8_t>(w) != turn(h)) break;
+            const Header header = c.header(w);
+            const char* bulk = nullptr;
+            BulkRef ref{0, 0};
+            if (header.flags & has_bulk) {
+                memcpy(&ref, c.payload, sizeof ref);
+                bulk = i.ring->bulk + (ref.position & (bulk_bytes - 1));
+            }
+            if (!sink.arrive(i.peer, header, c.payload, bulk)) break;
+            // Release: pairs with the acquire in refresh() and reserve_bulk(); we have read what we give back.
+            if (bulk != nullptr)
+                i.ring->bulk_freed.store(ref.position + round_line(ref.bytes), std::memory_order_release);
+        }
+        if (h == start) return false;
+        consumed(i, h);
+        return true;
+    }
+    // The reader is done with all cells before `h`. The writer is told only every quarter of a lap: it looks when it is full.
+    WEFT_INLINE void consumed(In& i, uint32_t h) {
+        i.head.store(h, std::memory_order_relaxed);
+        i.busy = true;
+        if (WEFT_UNLIKELY(h - i.published >= ring_cells / 4)) publish(i, h);
+    }
+    void publish(In& i, uint32_t h) {
+        i.published = h;
+        i.ring->consumed.store(h, std::memory_order_release);  // pairs with refresh()
+    }
+
+    // Sleeping. sleep_prepare() makes every sender ring the bell; then the caller polls once more, and if that finds nothing
+    // calls sleep(), and in any case wake(). Without the heavy fence, sleep() returns after a millisecond.
+    void sleep_prepare();
+    void sleep(uint32_t timeout_us);
+    void wake();
+    // Wakes whoever sleeps at this rank's own door (another thread of this process).
+    void wake_self();
+
+    int pid(int peer) const { return door(peer)->pid.load(std::memory_order_acquire); }
+    Door* door(int r) const { return reinterpret_cast<Door*>(base_ + layout_.door(r)); }
+    Transfer* transfer(int r, uint32_t i) const {
+        return reinterpret_cast<Transfer*>(base_ + layout_.transfers(r)) + i;
+    }
+
+    // One lap writes turn 1, the next turn 2, and so on; fresh memory holds 0.
+    static WEFT_INLINE uint8_t turn(uint32_t index) { return static_cast<uint8_t>(1 + ((index >> ring_cells_log2) & 1)); }
+    static constexpr uint32_t round_line(uint32_t n) { return (n + 63) & ~63u; }
+
+    Out* out = nullptr;
+    In* in = nullptr;
+    int ranks = 0, me = 0;
+    int active_count = 0;
+    bool all_polled = true;
+
+private:
+    bool refresh(Out& o);
+    WEFT_COLD void ring_bell(int peer);
+    WEFT_COLD void answer_bells();
+    void activate(int peer);
+    void sweep();
+
+    int* active = nullptr;
+    char* base_ = nullptr;
+    Layout layout_{0};
+    bool can_fence_ = false;
+    uint32_t polls_ = 0;
+    uint32_t word_seen_ = 0;
+};
+
+static_assert(Wire<Shm>);
+
+}  // namespace weft::wire::shm
