@@ -1,0 +1,91 @@
+"""Starts one job, bounded in time, and reads the JSON lines it prints."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+
+class Broken(Exception):
+    """A run that failed, hung or was not the library it should have been; the text says which and why."""
+
+
+def cpus():
+    return sorted(os.sched_getaffinity(0))
+
+
+def _stop(process):
+    """A launcher gets the time to take its ranks along; the process group is ours, made for this run."""
+    for number, grace_s in ((signal.SIGTERM, 3), (signal.SIGKILL, 5)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+        try:
+            process.communicate(timeout=grace_s)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def execute(command, env=None, timeout_s=120, confine=None):
+    """Runs a command to its end; returns its output and the seconds the whole command took."""
+    def place():
+        os.sched_setaffinity(0, confine)
+    start = time.monotonic()
+    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+                               preexec_fn=place if confine else None)
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        _stop(process)
+        raise Broken(f"did not finish within {timeout_s} s: {' '.join(command)}") from None
+    except BaseException:
+        _stop(process)
+        raise
+    took = time.monotonic() - start
+    if process.returncode:
+        tail = " | ".join((err.strip() or out.strip()).splitlines()[-4:])
+        raise Broken(f"exit status {process.returncode}: {' '.join(command)}: {tail}")
+    return out, took
+
+
+def records(text):
+    found = []
+    for line in text.splitlines():
+        if line.startswith("{"):
+            found.append(json.loads(line))
+    return found
+
+
+def bench(library, ranks, args, timeout_s=120, confine=None):
+    """One launch of weft-bench: its records without the header."""
+    where = confine or cpus()
+    full = [*args, "--json", "--cpus", ",".join(map(str, where))]
+    try:
+        out, _ = execute(library.command(ranks, "weft-bench", full), library.environment(), timeout_s, confine)
+        lines = records(out)
+    except (Broken, ValueError) as why:
+        raise Broken(f"{library.label}: {why}") from None
+    if not lines or library.expects not in lines[0].get("library", ""):
+        raise Broken(f"{library.label}: the program ran on {lines[0].get('library') if lines else 'nothing'}")
+    return lines[1:]
+
+
+def plain(program_dir, args, timeout_s=120, confine=None):
+    """One run of the comparator without MPI."""
+    command = [str(program_dir / "weft-bench-plain"), *map(str, args), "--cpus", ",".join(map(str, confine or cpus()))]
+    out, _ = execute(command, None, timeout_s, confine)
+    return records(out)
+
+
+def hello(library, ranks, timeout_s=120):
+    """Seconds the whole command `mpiexec -n ranks hello` took."""
+    try:
+        out, took = execute(library.command(ranks, "weft-hello", []), library.environment(), timeout_s)
+    except Broken as why:
+        raise Broken(f"{library.label}: {why}") from None
+    if out.count("hello from rank") != ranks or f" of {ranks}" not in out:
+        raise Broken(f"{library.label}: {ranks} ranks did not all say hello")
+    return took
