@@ -1,0 +1,300 @@
+"""`weft bench bars`: every bar the project sets itself, measured with default settings and interleaved repetitions.
+
+One repetition is one launch of every library; its value is the median of the windows inside that launch. All of them
+are printed, then the table. A missed bar is a result, not an error: the exit status tells only whether it could be
+measured.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from . import libraries, machine, runner
+from .text import Progress, geometric_mean, median, number, size_name, spread, table
+
+LARGE = (4 << 10, 4 << 20)
+MEAN_FROM = 64 << 10
+
+
+@dataclass
+class Row:
+    what: str
+    measured: str
+    against: str
+    ratio: float | None
+    limit: float
+    at_most: bool
+    note: str = ""
+
+    def verdict(self):
+        if self.ratio is None:
+            return self.note or "not measured"
+        met = self.ratio <= self.limit if self.at_most else self.ratio >= self.limit
+        return "met" if met else "MISSED"
+
+    def cells(self):
+        sign = "<=" if self.at_most else ">="
+        ratio = "-" if self.ratio is None else number(self.ratio) + " x"
+        return [self.what, self.measured, self.against, ratio, f"{sign} {self.limit:g} x", self.verdict()]
+
+
+class Session:
+    """The libraries, the samples so far, and what broke on the way."""
+
+    def __init__(self, found, plain_dir, reps, quick):
+        self.found, self.plain_dir, self.reps, self.quick = found, plain_dir, reps, quick
+        self.samples, self.labels, self.broken = {}, {lib.name: lib.label for lib in found}, {}
+        self.progress = None
+
+    def add(self, name, key, value):
+        self.samples.setdefault(key, {}).setdefault(name, []).append(value)
+
+    def library(self, name):
+        return next((lib for lib in self.found if lib.name == name), None)
+
+    def middle(self, key, name="weft"):
+        values = self.samples.get(key, {}).get(name)
+        return median(values) if values else None
+
+    def best_peer(self, key, best):
+        peers = {n: median(v) for n, v in self.samples.get(key, {}).items() if n not in ("weft", "plain")}
+        if not peers:
+            return None, None
+        name = best(peers, key=peers.get)
+        return self.labels[name], peers[name]
+
+
+def amount(value, unit):
+    return "-" if value is None else f"{number(value)} {unit}"
+
+
+def show(session, rep, name, key, value):
+    session.progress.say(f"  {rep + 1:2d}  {session.labels.get(name, 'plain C'):14s} {key:28s} {number(value, 4)}")
+
+
+def each_library(session, rep):
+    """In another order each time, so that no library always runs in the wake of the same other one."""
+    start = rep % len(session.found)
+    return session.found[start:] + session.found[:start]
+
+
+def by_bench(key, ranks, args, confine=False, only_weft=False, timeout_s=120):
+    """A measurement that one launch of weft-bench gives. Key and record name become the sample's name."""
+    def run(session, rep):
+        for library in each_library(session, rep):
+            if only_weft and library.name != "weft":
+                continue
+            session.progress.begin(f"{library.label}: {key}, {rep + 1} of {session.reps}")
+            try:
+                lines = runner.bench(library, ranks, args, timeout_s, set(runner.cpus()[:1]) if confine else None)
+            except runner.Broken as why:
+                session.broken[f"{library.name}: {key}"] = str(why)
+                continue
+            for line in lines:
+                name = key if len(lines) == 1 else f"{key} {line['test']} {size_name(line['bytes'])}"
+                value = median(line["samples"])
+                session.add(library.name, name, value)
+                show(session, rep, library.name, name, value)
+    return run
+
+
+def limits(session, rep):
+    """The two-line ping-pong beside MPI's; all pairs of all repetitions are pooled for the median."""
+    library = session.library("weft")
+    if not library:
+        return
+    pairs = 5 if session.quick else -(-210 // session.reps)
+    session.progress.begin(f"Weft: limits, {rep + 1} of {session.reps}")
+    try:
+        lines = {line["test"]: line for line in runner.bench(library, 2, ["limits", "--pairs", pairs])}
+    except runner.Broken as why:
+        session.broken["weft: limits"] = str(why)
+        return
+    for key, line in lines.items():
+        for value in line["samples"]:
+            session.add("weft", f"limits {key}", value)
+        show(session, rep, "weft", f"limits {key} ({line['unit']})", median(line["samples"]))
+
+
+def comparator(key, args, confine=False):
+    def run(session, rep):
+        session.progress.begin(f"plain C: {key}, {rep + 1} of {session.reps}")
+        where = set(runner.cpus()[:1]) if confine else None
+        line = runner.plain(session.plain_dir, args, confine=where)[0]
+        session.add("plain", key, median(line["samples"]))
+        show(session, rep, "plain", key, median(line["samples"]))
+    return run
+
+
+def startup(ranks):
+    key = f"mpiexec -n {ranks} hello"
+
+    def run(session, rep):
+        for library in each_library(session, rep):
+            session.progress.begin(f"{library.label}: {key}, {rep + 1} of {session.reps}")
+            try:
+                value = runner.hello(library, ranks) * 1e3
+            except runner.Broken as why:
+                session.broken[f"{library.name}: {key}"] = str(why)
+                continue
+            session.add(library.name, key, value)
+            show(session, rep, library.name, key + " (ms)", value)
+    return run
+
+
+def against_best(session, what, key, unit, lower_is_better, limit, at_most):
+    mine = session.middle(key)
+    label, other = session.best_peer(key, min if lower_is_better else max)
+    note = ""
+    ratio = None
+    if mine is None:
+        note = "Weft not measured"
+    elif other is None:
+        note = "no peer measured"
+    else:
+        # "at most" compares costs (mine / theirs); "at least" compares merits, larger is better whatever the unit.
+        ratio = mine / other if at_most or not lower_is_better else other / mine
+    return Row(what, amount(mine, unit), amount(other, f"{unit} ({label})"), ratio, limit,
+               at_most, note)
+
+
+def against_key(session, what, key, other_key, unit, limit, other_name="weft", text=""):
+    mine, other = session.middle(key), session.middle(other_key, other_name)
+    ratio = mine / other if mine and other else None
+    return Row(what, amount(mine, unit), amount(other, f"{unit} {text}".strip()), ratio, limit, True)
+
+
+def by_size(session, test, unit, lower_is_better):
+    """A row for every size, and the geometric mean from 64 KiB on."""
+    rows, ratios = [], []
+    size = LARGE[0]
+    while size <= LARGE[1]:
+        row = against_best(session, f"{test} {size_name(size)}", f"large {test} {test} {size_name(size)}", unit,
+                           lower_is_better, 0.9, False)
+        rows.append(row)
+        if size >= MEAN_FROM and row.ratio is not None:
+            ratios.append(row.ratio)
+        size *= 2
+    mean = geometric_mean(ratios) if ratios else None
+    rows.append(Row(f"{test} from 64 KiB, geometric mean", "", "best peer at each size", mean, 1.3, False))
+    return rows
+
+
+def core_rows(s):
+    ratio = s.middle("limits mpi / two lines")
+    rows = [Row("8 B latency against two raw lines", amount(s.middle("limits mpi"), "ns"),
+                amount(s.middle("limits two lines"), "ns"), ratio, 1.25, True)]
+    rows.append(against_best(s, "8 B latency against the best peer", "latency 8 B", "us", True, 1.0, True))
+    rows.append(against_best(s, "8 B message rate, window 64", "rate 8 B", "M/s", False, 2.0, False))
+    rows += by_size(s, "latency", "us", True)
+    rows += by_size(s, "bandwidth", "GB/s", False)
+    rows.append(against_key(s, "ring of 8 ranks against sched_yield", "ring", "ring plain", "us/hop", 1.3,
+                            other_name="plain", text="(plain C)"))
+    return rows
+
+
+def launcher_rows(s):
+    rows = []
+    for ranks in (2, 64):
+        key = f"mpiexec -n {ranks} hello"
+        if ranks == 2:
+            rows.append(against_key(s, key + " against MPICH", key, key, "ms", 0.25, other_name="mpich"))
+        else:
+            rows.append(against_best(s, key + " against the best peer", key, "ms", True, 0.25, True))
+    for ranks in (2, 8):
+        key = f"PSS per rank, {ranks} ranks"
+        mine = s.middle(key)
+        label, other = s.best_peer(key, min)
+        rows.append(Row(key + ", of 3 MB", amount(mine, "MB"), amount(other, f"MB ({label})"),
+                        mine / 3 if mine else None, 1, True))
+    for kind in ("persistent", "mprobe"):
+        rows.append(against_key(s, f"8 B latency, {kind} against plain", f"variants {kind} 8 B", "variants plain 8 B",
+                                "us", 1.05))
+    rows.append(against_key(s, "2 ranks on one CPU against sched_yield", "one CPU 8 B", "one CPU plain", "us", 1.5,
+                            other_name="plain", text="(plain C)"))
+    return rows
+
+
+GROUPS = {
+    "core": ([limits,
+              by_bench("latency 8 B", 2, ["latency", "-m", "8:8"]),
+              by_bench("rate 8 B", 2, ["rate"]),
+              by_bench("large latency", 2, ["latency", "-m", f"{LARGE[0]}:{LARGE[1]}", "-r", 3]),
+              by_bench("large bandwidth", 2, ["bandwidth", "-m", f"{LARGE[0]}:{LARGE[1]}", "-r", 3]),
+              by_bench("ring", 8, ["ring", "--hops", 10000, "-r", 3]),
+              comparator("ring plain", ["ring", "-n", 8, "--hops", 10000, "-r", 3])], core_rows),
+    "launcher": ([startup(2), startup(64),
+                  by_bench("PSS per rank, 2 ranks", 2, ["footprint"]),
+                  by_bench("PSS per rank, 8 ranks", 8, ["footprint"]),
+                  by_bench("variants", 2, ["variants", "-m", "8:8"]),
+                  by_bench("one CPU 8 B", 2, ["latency", "-m", "8:8", "-r", 3, "-w", 2], confine=True),
+                  comparator("one CPU plain", ["pingpong", "--hops", 10000, "-r", 3], confine=True)], launcher_rows),
+}
+
+
+def every_repetition(session):
+    print("\nEvery repetition (one launch each; for the limits the pool of all pairs)")
+    rows = []
+    for key, by_name in session.samples.items():
+        for name, values in by_name.items():
+            shown = " ".join(number(v) for v in values) if len(values) <= 16 else f"n = {len(values)}"
+            rows.append([key, session.labels.get(name, "plain C"), number(median(values)), spread(values), shown])
+    print(table(["measurement", "library", "median", "range", "values"], rows, left=2))
+
+
+def instruction_rows(root):
+    """One row for each instruction budget, as `weft count` measures it."""
+    script = libraries.SOURCES / "count" / "weft-count"
+    if not script.exists():
+        return [Row("instructions", "-", "-", None, 1, True, "weft count is not installed")]
+    try:
+        done = subprocess.run([sys.executable, str(script), "--root", str(root), "--json"], capture_output=True,
+                              text=True, timeout=600)
+        counted = json.loads(done.stdout)
+    except (subprocess.TimeoutExpired, ValueError):
+        return [Row("instructions", "-", "-", None, 1, True, "weft count failed: run it for the reason")]
+    return [Row(f"instructions: {c['what']}, {c['build']}", f"{c['count']:g}", f"budget {c['budget']:g}",
+                c["count"] / c["budget"], 1, True) for c in counted["rows"] if c.get("budget")]
+
+
+def run(root, groups, reps, only, quick, out):
+    """Returns the exit status."""
+    found, absent = libraries.discover(root, only)
+    for name, why in absent.items():
+        print(f"not in the comparison: {name}: {why}")
+    if not found:
+        print("weft bench: nothing to measure", file=sys.stderr)
+        return 1
+    about = machine.describe()
+    print(machine.caption(about))
+    for warning in machine.warnings(about):
+        print("note: " + warning)
+    session = Session(found, libraries.program_dir(pathlib.Path(root).resolve()), reps, quick)
+    session.progress = Progress(reps * sum(len(GROUPS[g][0]) for g in groups))
+    rows = []
+    for group in groups:
+        measurements, make_rows = GROUPS[group]
+        session.progress.say(f"\n{group}: {reps} repetitions, interleaved")
+        for rep in range(reps):
+            for measurement in measurements:
+                measurement(session, rep)
+                session.progress.step()
+        rows += make_rows(session)
+    session.progress.clear()
+    if "core" in groups:
+        rows += instruction_rows(root)
+    every_repetition(session)
+    print("\nBars")
+    print(table(["bar", "Weft", "against", "ratio", "limit", "verdict"], [r.cells() for r in rows]))
+    missed = [r.what for r in rows if r.verdict() == "MISSED"]
+    unmeasured = [r.what for r in rows if r.ratio is None]
+    print(f"\n{len(rows) - len(missed) - len(unmeasured)} met, {len(missed)} missed, {len(unmeasured)} not measured")
+    for what, why in session.broken.items():
+        print(f"broken: {what}: {why}")
+    if out:
+        pathlib.Path(out).write_text(json.dumps({
+            "machine": about, "samples": session.samples, "broken": session.broken,
+            "bars": [{"what": r.what, "weft": r.measured, "against": r.against, "ratio": r.ratio, "limit": r.limit,
+                      "verdict": r.verdict()} for r in rows]}, indent=1), encoding="utf-8")
+    return 1 if any(name.startswith("weft:") for name in session.broken) or "weft" in absent else 0
