@@ -1,0 +1,229 @@
+// The door: ranks say hello, by the inherited socket or by name, and get the job; later they say finalized or abort.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "job.hpp"
+#include "text.hpp"
+
+namespace mpiexec {
+namespace {
+
+using namespace weft::boot;
+
+// One message and at most one descriptor.
+ssize_t receive(int sock, void* data, size_t bytes, int* fd) {
+    iovec v{data, bytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 4)];
+    msghdr m{};
+    m.msg_iov = &v;
+    m.msg_iovlen = 1;
+    m.msg_control = control;
+    m.msg_controllen = sizeof control;
+    ssize_t n;
+    do n = recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (fd) *fd = -1;
+    if (n < 0) return n;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int one;
+            memcpy(&one, CMSG_DATA(c) + i * sizeof(int), sizeof one);
+            if (fd && *fd < 0) *fd = one;
+            else close(one);
+        }
+    }
+    return n;
+}
+
+bool send(int sock, const void* data, size_t bytes, const int* fds, size_t n_fds) {
+    iovec v{const_cast<void*>(data), bytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 2)] = {};
+    msghdr m{};
+    m.msg_iov = &v;
+    m.msg_iovlen = 1;
+    if (n_fds) {
+        m.msg_control = control;
+        m.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+        cmsghdr* c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
+        memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
+    }
+    ssize_t n;
+    do n = sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n == ssize_t(bytes);
+}
+
+// The caller of connect, or the maker of a socketpair; pid 0 when it lives in a pid namespace we cannot see.
+bool same_user(int sock, pid_t* pid) {
+    ucred c;
+    socklen_t n = sizeof c;
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c, &n) != 0 || c.uid != geteuid()) return false;
+    *pid = c.pid;
+    return true;
+}
+
+bool is_hello(const Hello& h, ssize_t bytes) {
+    return bytes == ssize_t(sizeof h) && h.magic == protocol_magic && h.say == Say::hello;
+}
+
+void add_info(Welcome* w, const char* key, const std::string& value) {
+    size_t bytes = strlen(key) + value.size() + 2;
+    if (size_t(w->text_bytes) + bytes > sizeof w->text) return;
+    char* p = w->text + w->text_bytes;
+    memcpy(p, key, strlen(key) + 1);
+    memcpy(p + strlen(key) + 1, value.c_str(), value.size() + 1);
+    w->text_bytes += int32_t(bytes);
+}
+
+}  // namespace
+
+void Job::hear_launch_socket() {
+    for (;;) {
+        Hello h;
+        int link;
+        ssize_t n = receive(launch_[0], &h, sizeof h, &link);
+        if (n < 0) return;
+        if (!is_hello(h, n) || link < 0) {
+            if (link >= 0) close(link);
+            if (n == 0) return;
+            continue;
+        }
+        welcome(h, link);
+    }
+}
+
+void Job::hear_listener() {
+    for (;;) {
+        int s = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+        if (s < 0) return;
+        pid_t pid;
+        if (strangers_.size() < 1024 && same_user(s, &pid)) strangers_.push_back(s);
+        else close(s);
+    }
+}
+
+void Job::hear_stranger(int fd) {
+    std::erase(strangers_, fd);
+    Hello h;
+    ssize_t n = receive(fd, &h, sizeof h, nullptr);
+    if (is_hello(h, n)) welcome(h, fd);
+    else close(fd);
+}
+
+void Job::welcome(const Hello& h, int link) {
+    pid_t pid = 0;
+    bool known = h.rank >= 0 && h.rank < int(ranks_.size()) && memcmp(h.cookie, cookie_.c_str(), cookie_bytes) == 0;
+    if (!known || !same_user(link, &pid)) {
+        close(link);
+        return;
+    }
+    Rank& r = ranks_[size_t(h.rank)];
+    // The same process may finalise and start again (sessions); any other one is a rank's child.
+    bool again = r.attached && r.finalized && pid > 0 && pid == r.mpi_pid;
+    if (r.attached && !again) {
+        Finalized no{protocol_magic, Say::refused};
+        send(link, &no, sizeof no, nullptr, 0);
+        close(link);
+        return;
+    }
+    if (r.link >= 0) close(r.link);
+    r.link = link;
+    r.mpi_pid = pid;
+    r.attached = true;
+    r.finalized = false;
+    if (pid > 0 && pid != r.pid && r.pidfd < 0) r.pidfd = int(syscall(SYS_pidfd_open, pid, 0));
+    if (!send_job(r)) say("cannot hand rank %d its job: %s (errno %d)", h.rank, strerror(errno), errno);
+    r.attaches++;
+    if (!ending_) judge_wordless();
+}
+
+bool Job::send_job(Rank& r) {
+    const App& app = plan_.apps[size_t(r.start.app)];
+    Welcome w{};
+    w.magic = protocol_magic;
+    w.say = Say::welcome;
+    w.rank = w.node_rank = r.start.rank;
+    w.size = w.node_size = int32_t(ranks_.size());
+    w.appnum = r.start.app;
+    w.universe_size = std::max(int(ranks_.size()), cpus_);
+    w.app_size = app.ranks;
+    w.cpus = cpus_;
+    w.generation = r.attaches;
+    w.job_id = job_id_;
+    add_info(&w, "command", app.argv[0]);
+    std::string arguments;
+    for (size_t i = 1; i < app.argv.size(); i++) arguments += (i > 1 ? " " : "") + app.argv[i];
+    add_info(&w, "argv", arguments);
+    add_info(&w, "maxprocs", std::to_string(app.ranks));
+    if (!app.soft.empty()) add_info(&w, "soft", app.soft);
+    if (!plan_.initial_errhandler.empty()) add_info(&w, "mpi_initial_errhandler", plan_.initial_errhandler);
+    if (!plan_.memory_kinds.empty()) add_info(&w, "mpi_memory_alloc_kinds", plan_.memory_kinds);
+    add_info(&w, "host", host_name());
+    if (!app.arch.empty()) add_info(&w, "arch", app.arch);
+    if (!app.wdir.empty()) add_info(&w, "wdir", app.wdir);
+    if (!app.file.empty()) add_info(&w, "file", app.file);
+
+    // A pipe per rank: the owner that the kernel kills belongs to the pipe, not to the process.
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    if (r.lifeline >= 0) close(r.lifeline);
+    r.lifeline = ends[1];
+    int fds[2] = {memfd_of(r.attaches), ends[0]};
+    bool sent = fds[0] >= 0 && send(r.link, &w, sizeof w, fds, 2);
+    int error = errno;
+    close(ends[0]);
+    errno = error;
+    return sent;
+}
+
+// The node's segment: empty, made when the first rank asks; a rank that attaches again finds a fresh one.
+int Job::memfd_of(int generation) {
+    while (int(memfds_.size()) <= generation) {
+        int fd = memfd_create("weft", MFD_CLOEXEC);
+        if (fd < 0) return -1;
+        memfds_.push_back(fd);
+    }
+    return memfds_[size_t(generation)];
+}
+
+void Job::hear_rank(Rank& r) {
+    union {
+        Finalized head;
+        Abort abort;
+    } m;
+    for (;;) {
+        ssize_t n = receive(r.link, &m, sizeof m, nullptr);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+        if (n <= 0) {
+            close(r.link);
+            r.link = -1;
+            // Without a pid to watch, the socket is all there is.
+            if (r.pidfd < 0 && r.mpi_pid != r.pid) mpi_process_ended(r);
+            return;
+        }
+        if (size_t(n) < sizeof m.head || m.head.magic != protocol_magic) continue;
+        if (m.head.say == Say::finalized) r.finalized = true;
+        if (m.head.say == Say::abort && n == ssize_t(sizeof m.abort)) {
+            m.abort.text[sizeof m.abort.text - 1] = 0;
+            // Of several ranks that abort at once, the first explains.
+            if (!ending_)
+                say("rank %d (pid %d) called MPI_Abort with code %d%s%s; ending the job", r.start.rank, int(r.mpi_pid),
+                    m.abort.code, m.abort.text[0] ? ": " : "", m.abort.text);
+            int status = m.abort.code & 255;
+            end_job(status || !m.abort.code ? status : 1);
+        }
+    }
+}
+
+}  // namespace mpiexec

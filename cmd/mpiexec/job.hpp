@@ -1,0 +1,98 @@
+// The running job: starts the ranks, hands each of them the job when it says hello, watches them, ends them.
+// One thread and one poll loop; signals arrive by a signalfd, so nothing runs at an unexpected moment.
+#pragma once
+#include <poll.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "boot/protocol.hpp"
+#include "plan.hpp"
+#include "relay.hpp"
+#include "spawn.hpp"
+
+namespace mpiexec {
+
+struct Rank {
+    Start start;
+    pid_t pid = -1;         // the process mpiexec started
+    bool reaped = false;
+    int wait_status = 0;
+    // The MPI process: `pid` itself, or a descendant (under sh, valgrind, python).
+    bool attached = false, finalized = false;
+    pid_t mpi_pid = -1;
+    bool gone = false;      // it ended
+    int link = -1;          // its private socket
+    int pidfd = -1;         // readable when it ends; only where it is not `pid`
+    int lifeline = -1;      // write end: closing it, or our death, kills the rank
+    int attaches = 0;
+    uint64_t lost_at_ns = 0;  // the MPI process ended, its wrapper has not yet
+    std::unique_ptr<LineReader> out, err;
+
+    bool running() const { return !reaped || (attached && !gone && !finalized); }
+};
+
+class Job {
+public:
+    Job(const Plan& plan, std::vector<Start> starts);
+    int run();  // the exit status of mpiexec
+
+private:
+    // job.cpp: the loop
+    void poll_once();
+    int next_timeout_ms() const;
+    void timers();
+    bool finished() const;
+    void drain_output();
+    void flush(Sink* sink, bool only_while_full);
+    // launch.cpp: starting
+    bool open_door();
+    bool start_all();
+    bool start_rank(Rank& r);
+    std::vector<std::string> environment(const Rank& r) const;
+    bool connect_streams(Rank& r, Spawn* s, std::vector<int>* close_after);
+    // door.cpp: what ranks say
+    void hear_launch_socket();
+    void hear_listener();
+    void hear_stranger(int fd);
+    void hear_rank(Rank& r);
+    void welcome(const weft::boot::Hello& h, int link);
+    bool send_job(Rank& r);
+    int memfd_of(int generation);
+    // watch.cpp: ends
+    void on_signals();
+    void reap();
+    void mpi_process_ended(Rank& r);
+    void judge(Rank& r);
+    void judge_wordless();
+    void fail(const Rank& r, int status, const std::string& what);
+    void end_job(int status);
+    void signal_all(int signal);
+    void record(int status) { if (status > status_) status_ = status; }
+
+    const Plan& plan_;
+    std::vector<Rank> ranks_;
+    Inherited inherited_;
+    int signal_fd_ = -1;
+    int launch_[2] = {-1, -1};  // inherited by the ranks: [1]; heard here: [0]
+    uint64_t launch_inode_ = 0;
+    int listener_ = -1;
+    std::string address_, cookie_;
+    std::vector<int> strangers_;  // connected by name, hello not yet read
+    std::vector<int> memfds_;     // one per generation
+    uint64_t job_id_ = 0;
+    int cpus_ = 1;
+    Sink out_{1}, err_{2};
+    StdinRelay stdin_;
+
+    int status_ = 0;
+    bool ending_ = false, killed_ = false;
+    uint64_t started_ns_ = 0, kill_at_ns_ = 0, wordless_at_ns_ = 0, quiet_end_at_ns_ = 0;
+    int user_signal_ = 0, interrupts_ = 0;
+};
+
+uint64_t now_ns();
+
+}  // namespace mpiexec

@@ -1,0 +1,201 @@
+// Starting: the door that ranks knock at, their environment and streams, and the processes themselves.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "job.hpp"
+#include "text.hpp"
+
+extern char** environ;
+
+namespace mpiexec {
+namespace {
+
+std::string random_hex(size_t digits) {
+    unsigned char bytes[64];
+    size_t n = digits / 2;
+    while (getrandom(bytes, n, 0) < 0 && errno == EINTR) {}
+    std::string text;
+    char two[3];
+    for (size_t i = 0; i < n; i++) {
+        snprintf(two, sizeof two, "%02x", bytes[i]);
+        text += two;
+    }
+    return text;
+}
+
+void set_variable(std::vector<std::string>* env, const std::string& name, const std::string& value) {
+    std::string head = name + "=";
+    for (std::string& e : *env)
+        if (e.compare(0, head.size(), head) == 0) {
+            e = head + value;
+            return;
+        }
+    env->push_back(head + value);
+}
+
+std::string variable(const std::vector<std::string>& env, const std::string& name) {
+    std::string head = name + "=";
+    for (const std::string& e : env)
+        if (e.compare(0, head.size(), head) == 0) return e.substr(head.size());
+    return "";
+}
+
+// Descriptors 0, 1 and 2 of a rank are placed by dup2, so none of ours may be among them.
+int above_standard(int fd) {
+    if (fd < 0 || fd > 2) return fd;
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    close(fd);
+    return higher;
+}
+
+std::string fill_pattern(const std::string& pattern, const Rank& r) {
+    std::string name;
+    for (size_t i = 0; i < pattern.size(); i++) {
+        if (pattern[i] != '%' || i + 1 == pattern.size()) {
+            name += pattern[i];
+            continue;
+        }
+        switch (pattern[++i]) {
+            case 'r': name += std::to_string(r.start.rank); break;
+            case 'a': name += std::to_string(r.start.app); break;
+            case 'h': name += host_name(); break;
+            case 'p': name += std::to_string(getpid()); break;
+            case '%': name += '%'; break;
+            default: name += '%', name += pattern[i];
+        }
+    }
+    return name;
+}
+
+}  // namespace
+
+bool Job::open_door() {
+    cookie_ = random_hex(weft::boot::cookie_bytes - 1);
+    address_ = "weft-" + random_hex(24);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, launch_) != 0) return false;
+    struct stat s;
+    if (fstat(launch_[1], &s) != 0) return false;
+    launch_inode_ = s.st_ino;
+
+    sockaddr_un a{};
+    a.sun_family = AF_UNIX;
+    memcpy(a.sun_path + 1, address_.data(), address_.size());
+    listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return listener_ >= 0 &&
+           bind(listener_, reinterpret_cast<sockaddr*>(&a), socklen_t(offsetof(sockaddr_un, sun_path) + 1 + address_.size())) == 0 &&
+           listen(listener_, 4096) == 0;
+}
+
+std::vector<std::string> Job::environment(const Rank& r) const {
+    std::vector<std::string> env;
+    for (char** e = environ; plan_.pass_environment && *e; e++) {
+        const char* eq = strchr(*e, '=');
+        if (!eq) continue;
+        std::string name(*e, size_t(eq - *e));
+        bool chosen = plan_.only_variables.empty() ||
+                      std::find(plan_.only_variables.begin(), plan_.only_variables.end(), name) != plan_.only_variables.end();
+        if (chosen) env.push_back(*e);
+    }
+    for (const auto& [name, value] : plan_.genv) set_variable(&env, name, value);
+    for (const auto& [name, value] : plan_.apps[size_t(r.start.app)].env) set_variable(&env, name, value);
+    using namespace weft::boot;
+    set_variable(&env, env_fd, std::to_string(launch_[1]) + ":" + std::to_string(launch_inode_));
+    set_variable(&env, env_addr, address_);
+    set_variable(&env, env_cookie, cookie_);
+    set_variable(&env, env_rank, std::to_string(r.start.rank));
+    set_variable(&env, env_size, std::to_string(ranks_.size()));
+    return env;
+}
+
+// Decides what the rank's 0, 1 and 2 are. On failure says so.
+bool Job::connect_streams(Rank& r, Spawn* s, std::vector<int>* close_after) {
+    auto opened = [&](const char* name, int flags) {
+        int fd = above_standard(open(name, flags | O_CLOEXEC, 0666));
+        if (fd < 0) say("cannot open %s for rank %d: %s (errno %d)", name, r.start.rank, strerror(errno), errno);
+        else close_after->push_back(fd);
+        return fd;
+    };
+    if (r.start.rank != 0) s->in = opened("/dev/null", O_RDONLY);
+    else if (isatty(0) && stdin_.open()) s->in = stdin_.child_end();
+    else s->in = 0;
+    if (s->in < 0) return false;
+
+    auto stream = [&](const std::string& pattern, Sink* sink, std::unique_ptr<LineReader>* reader, int* end) {
+        if (!pattern.empty()) {
+            *end = opened(fill_pattern(pattern, r).c_str(), O_WRONLY | O_CREAT | O_TRUNC);
+            return *end >= 0;
+        }
+        if (!plan_.label && !plan_.timestamp) return true;
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0) {
+            say("cannot make a pipe for rank %d: %s (errno %d)", r.start.rank, strerror(errno), errno);
+            return false;
+        }
+        std::string label = plan_.label ? "[" + std::to_string(r.start.rank) + "] " : "";
+        *reader = std::make_unique<LineReader>(ends[0], sink, label, plan_.timestamp);
+        *end = ends[1];
+        close_after->push_back(ends[1]);
+        return true;
+    };
+    if (!stream(plan_.out_pattern, &out_, &r.out, &s->out)) return false;
+    if (plan_.merge_stderr) {
+        s->err = s->out;
+        return true;
+    }
+    return stream(plan_.err_pattern, &err_, &r.err, &s->err);
+}
+
+bool Job::start_rank(Rank& r) {
+    const App& app = plan_.apps[size_t(r.start.app)];
+    std::vector<std::string> env = environment(r);
+    std::vector<int> close_after;
+    Spawn s{};
+    s.argv = &app.argv;
+    s.env = &env;
+    s.search = app.path.empty() ? variable(env, "PATH") : app.path + ":" + variable(env, "PATH");
+    s.wdir = app.wdir;
+    s.cpus = r.start.cpus;
+    s.in = 0, s.out = 1, s.err = 2;
+    s.pass = launch_[1];
+    s.inherited = &inherited_;
+    bool ok = connect_streams(r, &s, &close_after);
+    if (ok) {
+        std::string what;
+        int error = 0;
+        r.pid = spawn(s, &what, &error);
+        if (r.pid < 0) {
+            ok = false;
+            say("rank %d: %s on %s: %s (errno %d)", r.start.rank, what.c_str(), host_name().c_str(), strerror(error), error);
+            end_job(error == ENOENT ? 127 : 126);
+        }
+    } else {
+        end_job(1);
+    }
+    for (int fd : close_after) close(fd);
+    if (r.start.rank == 0) stdin_.child_started();
+    return ok;
+}
+
+bool Job::start_all() {
+    for (Rank& r : ranks_)
+        if (!start_rank(r)) return false;
+    // Rank 0 has its own copy of a pipe or file on our stdin; ours would keep the writer from seeing it close.
+    if (!isatty(0)) {
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (null > 0) dup2(null, 0), close(null);
+    }
+    return true;
+}
+
+}  // namespace mpiexec

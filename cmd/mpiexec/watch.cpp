@@ -1,0 +1,152 @@
+// Ends: which of them are a rank's own business, which end the job, and how a job is ended.
+#include <errno.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "job.hpp"
+#include "text.hpp"
+
+namespace mpiexec {
+
+namespace {
+constexpr uint64_t second_ns = 1000000000;
+constexpr uint64_t grace_ns = 2 * second_ns;      // from SIGTERM to SIGKILL
+constexpr uint64_t wordless_ns = second_ns;       // see judge_wordless
+constexpr uint64_t wrapper_ns = second_ns / 2;    // for sh, valgrind or python to pass on an exit status
+}  // namespace
+
+void Job::signal_all(int signal) {
+    for (Rank& r : ranks_) {
+        if (r.pid > 0) kill(-r.pid, signal);
+        // A rank under a wrapper may have left the process group.
+        if (r.pidfd >= 0 && !r.gone) syscall(SYS_pidfd_send_signal, r.pidfd, signal, nullptr, 0);
+    }
+}
+
+void Job::end_job(int status) {
+    record(status);
+    if (ending_) return;
+    ending_ = true;
+    kill_at_ns_ = now_ns() + grace_ns;
+    signal_all(SIGTERM);
+    signal_all(SIGCONT);  // a stopped rank must hear it
+}
+
+void Job::fail(const Rank& r, int status, const std::string& what) {
+    if (!ending_) {
+        pid_t pid = r.mpi_pid > 0 ? r.mpi_pid : r.pid;
+        say("rank %d (pid %d) %s%s", r.start.rank, int(pid), what.c_str(), finished() ? "" : "; ending the job");
+    }
+    end_job(status);
+}
+
+void Job::on_signals() {
+    signalfd_siginfo s;
+    while (read(signal_fd_, &s, sizeof s) == ssize_t(sizeof s)) {
+        int signal = int(s.ssi_signo);
+        if (signal == SIGCHLD) continue;
+        if (signal == SIGINT && ++interrupts_ > 1) {
+            if (interrupts_ == 2) say("interrupted twice; killing the job");
+            end_job(128 + SIGINT);
+            killed_ = true;
+            signal_all(SIGKILL);
+            continue;
+        }
+        if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) user_signal_ = signal;
+        signal_all(signal);
+        if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
+    }
+    reap();
+}
+
+void Job::reap() {
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid <= 0) return;
+        for (Rank& r : ranks_) {
+            if (r.pid != pid) continue;
+            // Its last words may have come after the poll.
+            hear_launch_socket();
+            if (r.link >= 0) hear_rank(r);
+            r.reaped = true;
+            r.wait_status = status;
+            if (r.attached && r.mpi_pid == pid) r.gone = true;
+            judge(r);
+        }
+    }
+}
+
+void Job::mpi_process_ended(Rank& r) {
+    if (r.link >= 0) hear_rank(r);
+    if (r.pidfd >= 0) close(r.pidfd);
+    r.pidfd = -1;
+    if (r.gone) return;
+    r.gone = true;
+    if (r.finalized || ending_) return;
+    if (r.reaped) judge(r);
+    else r.lost_at_ns = now_ns() + wrapper_ns;
+}
+
+// Called when the process that mpiexec started has ended, or after it the MPI process under it.
+void Job::judge(Rank& r) {
+    if (ending_) return;
+    r.lost_at_ns = 0;
+    int w = r.wait_status;
+    if (WIFSIGNALED(w)) {
+        int signal = WTERMSIG(w);
+        if (signal == user_signal_) {
+            // All ranks were sent it; give the others the time to end by it too.
+            record(128 + signal);
+            if (!quiet_end_at_ns_) quiet_end_at_ns_ = now_ns() + grace_ns;
+            return;
+        }
+        std::string meaning = signal_meaning(signal);
+        fail(r, 128 + signal, "was killed by signal " + std::to_string(signal) + " (" + signal_name(signal) +
+             (meaning.empty() ? ")" : ": " + meaning + ")"));
+        return;
+    }
+    int code = WEXITSTATUS(w);
+    std::string ended = "exited with status " + std::to_string(code);
+    // What shells make of a signal.
+    if (code > 128 && code <= 128 + 31) ended += " (128 + " + std::to_string(code - 128) + ", " + signal_name(code - 128) + ")";
+    if (user_signal_ && code == 128 + user_signal_) {
+        record(code);
+        if (!quiet_end_at_ns_) quiet_end_at_ns_ = now_ns() + grace_ns;
+        return;
+    }
+    if (r.attached && r.running()) return;  // a wrapper left; the MPI process goes on
+    if (r.attached && !r.finalized) {
+        fail(r, code ? code : 1, ended + " without calling MPI_Finalize");
+        return;
+    }
+    record(code);
+    if (!r.attached) judge_wordless();
+}
+
+// Ranks that ended without a word to MPI. A job of plain programs may do that; each exit status counts. In an MPI job the
+// others would wait for them for ever. Where it is not yet known which of the two this is, a failure is given some time.
+void Job::judge_wordless() {
+    bool mpi = false, others = false;
+    const Rank* wordless = nullptr;
+    for (const Rank& r : ranks_) {
+        if (r.attached && !r.finalized) mpi = true;
+        if (r.pid > 0 && r.running()) others = true;
+        if (!r.attached && r.reaped && (!wordless || (WEXITSTATUS(r.wait_status) && !WEXITSTATUS(wordless->wait_status))))
+            wordless = &r;
+    }
+    if (!wordless || !others) return;
+    int code = WEXITSTATUS(wordless->wait_status);
+    std::string ended = "exited with status " + std::to_string(code) + " without calling MPI_Init";
+    if (mpi) {
+        fail(*wordless, code ? code : 1, ended + ", and others wait for it");
+    } else if (code) {
+        if (!wordless_at_ns_) wordless_at_ns_ = now_ns() + wordless_ns;
+        else if (now_ns() >= wordless_at_ns_) fail(*wordless, code, ended);
+    }
+}
+
+}  // namespace mpiexec

@@ -1,0 +1,147 @@
+#include "boot/boot.hpp"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/foreign.hpp"
+#include "boot/protocol.hpp"
+#include "os/env.hpp"
+#include "os/process.hpp"
+
+namespace weft::boot {
+namespace {
+
+// The inherited socket: "<fd>:<inode>", or -1 when the number now means something else or nothing.
+int inherited_socket() {
+    const char* v = os::env(env_fd);
+    if (!v) return -1;
+    char* end = nullptr;
+    long fd = strtol(v, &end, 10);
+    if (*end != ':' || fd < 0 || fd > 1 << 20) return -1;
+    uint64_t inode = strtoull(end + 1, nullptr, 10);
+    return inode && os::socket_inode(int(fd)) == inode ? int(fd) : -1;
+}
+
+// Says hello with a private socket, so that processes sharing the inherited one never read each other's answers.
+int hello_by_inheritance(const Hello& hello) {
+    int shared = inherited_socket();
+    if (shared < 0) return -1;
+    int pair[2];
+    if (!os::socket_pair(pair)) return -1;
+    bool sent = os::send_message(shared, &hello, sizeof hello, &pair[1], 1);
+    os::close_fd(&pair[1]);
+    os::close_fd(&shared);  // children of a rank are not this rank
+    if (!sent) os::close_fd(&pair[0]);
+    return pair[0];
+}
+
+int hello_by_name(const Hello& hello) {
+    const char* addr = os::env(env_addr);
+    if (!addr) return -1;
+    int s = os::connect_abstract(addr);
+    if (s >= 0 && !(os::peer_is_same_user(s) && os::send_message(s, &hello, sizeof hello, nullptr, 0))) os::close_fd(&s);
+    return s;
+}
+
+void take(Job* job, const Welcome& w, int link, const int fds[2]) {
+    job->rank = w.rank;
+    job->size = w.size;
+    job->node_rank = w.node_rank;
+    job->node_size = w.node_size;
+    job->appnum = w.appnum;
+    job->universe_size = w.universe_size;
+    job->app_size = w.app_size;
+    job->cpus = w.cpus;
+    job->generation = w.generation;
+    job->id = w.job_id;
+    job->memfd = fds[0];
+    job->launcher = Launcher::mpiexec;
+    job->singleton = false;
+    job->info_bytes = w.text_bytes;
+    memcpy(job->info, w.text, size_t(w.text_bytes));
+    job->link = link;
+    os::close_fd(&job->lifeline);
+    job->lifeline = fds[1];
+}
+
+// ok with job->singleton still true: mpiexec's rank is taken, or there is no mpiexec.
+Err attach_mpiexec(Job* job, int64_t rank) {
+    Hello hello{protocol_magic, Say::hello, int32_t(rank), os::process_id(), {}};
+    const char* cookie = os::env(env_cookie);
+    if (cookie) strncpy(hello.cookie, cookie, cookie_bytes - 1);
+
+    int link = hello_by_inheritance(hello);
+    if (link < 0) link = hello_by_name(hello);
+    if (link < 0)
+        return fail(Err::other, "rank %d: the mpiexec that started this process is gone; unset %s to run alone",
+                    int(rank), env_rank);
+
+    Welcome w;
+    int fds[2];
+    int64_t n = os::receive_message(link, &w, sizeof w, fds, 2);
+    if (n >= int64_t(2 * sizeof(uint32_t)) && w.magic == protocol_magic && w.say == Say::refused) {
+        os::close_fd(&link);
+        os::say("weft: process %d is a child of rank %d, which has started MPI itself; it runs alone "
+                "(MPI_COMM_WORLD has one rank)", os::process_id(), int(rank));
+        return Err::ok;
+    }
+    bool whole = n == int64_t(sizeof w) && w.magic == protocol_magic && w.say == Say::welcome && w.text_bytes >= 0 &&
+                 size_t(w.text_bytes) <= sizeof w.text && fds[0] >= 0 && fds[1] >= 0;
+    if (!whole) {
+        os::close_fd(&link);
+        os::close_fd(&fds[0]);
+        os::close_fd(&fds[1]);
+        if (n == 0) return fail(Err::other, "rank %d: mpiexec ended while this process started", int(rank));
+        return fail(Err::other, "rank %d: mpiexec speaks another version of Weft's protocol; use the mpiexec installed "
+                    "beside this libmpi_abi", int(rank));
+    }
+    take(job, w, link, fds);
+    if (!os::die_with(job->lifeline))
+        os::say("weft: rank %d: cannot arrange to end with mpiexec (%s)", job->rank, strerror(errno));
+    return Err::ok;
+}
+
+}  // namespace
+
+Err attach(Job* job) {
+    int lifeline = job->lifeline;
+    *job = Job{};
+    job->lifeline = lifeline;
+    os::host_name(job->host, sizeof job->host);
+    job->cpus = os::cpus_allowed();
+
+    if (const char* text = os::env(env_rank)) {
+        int64_t rank;
+        if (!os::parse_int(text, 0, INT32_MAX, &rank))
+            return fail(Err::other, "%s=%.40s is no rank; unset it to run alone", env_rank, text);
+        WEFT_TRY(attach_mpiexec(job, rank));
+        if (!job->singleton) return Err::ok;
+    }
+    return refuse_foreign();
+}
+
+void finalized(Job* job) {
+    if (job->launcher != Launcher::mpiexec || job->link < 0) return;
+    Finalized m{protocol_magic, Say::finalized};
+    // If mpiexec is gone the lifeline is about to end this process; nobody is left to tell.
+    (void)os::send_message(job->link, &m, sizeof m, nullptr, 0);
+}
+
+void detach(Job* job) {
+    os::close_fd(&job->memfd);
+    os::close_fd(&job->link);
+}
+
+void abort(Job* job, int code, const char* text) {
+    if (job && job->launcher == Launcher::mpiexec && job->link >= 0) {
+        Abort m{protocol_magic, Say::abort, code, {}};
+        strncpy(m.text, text ? text : "", sizeof m.text - 1);
+        if (os::send_message(job->link, &m, sizeof m, nullptr, 0)) os::exit_now(code);
+    }
+    if (job && !job->singleton) os::say("weft: rank %d: aborted with code %d%s%s", job->rank, code, text && *text ? ": " : "", text ? text : "");
+    else os::say("weft: aborted with code %d%s%s", code, text && *text ? ": " : "", text ? text : "");
+    os::exit_now(code);
+}
+
+}  // namespace weft::boot

@@ -1,0 +1,61 @@
+// What a rank and mpiexec say to each other: fixed messages over a local SOCK_SEQPACKET socket, one host, one build.
+// boot/ and cmd/mpiexec include this and nobody else; it holds no lock.
+// A rank finds mpiexec by an inherited socket (WEFT_BOOT_FD), or by an abstract name where a parent closed that one.
+#pragma once
+#include <cstdint>
+
+namespace weft::boot {
+
+// The environment of a rank.
+inline constexpr char env_fd[] = "WEFT_BOOT_FD";      // <descriptor>:<inode>; the inode unmasks a reused number
+inline constexpr char env_addr[] = "WEFT_BOOT_ADDR";  // abstract name, random
+inline constexpr char env_cookie[] = "WEFT_COOKIE";   // 32 hex digits; proves that the name was inherited
+inline constexpr char env_rank[] = "WEFT_RANK";
+inline constexpr char env_size[] = "WEFT_SIZE";
+
+inline constexpr uint32_t protocol_magic = 0x57465431;  // "WFT1"; another number is another version of the protocol
+inline constexpr int cookie_bytes = 33;                 // with the closing 0
+
+enum class Say : uint32_t {
+    hello = 1,    // rank -> mpiexec; over the inherited socket it carries the far end of the rank's private socket
+    welcome,      // mpiexec -> rank: the job; carries the node's memfd and the rank's lifeline
+    refused,      // mpiexec -> rank: another process is this rank already
+    finalized,    // rank -> mpiexec: from here on it may exit as it likes
+    abort,        // rank -> mpiexec: end the job
+};
+
+struct Hello {
+    uint32_t magic;
+    Say say;
+    int32_t rank;
+    int32_t pid;
+    char cookie[cookie_bytes];
+};
+
+struct Welcome {
+    uint32_t magic;
+    Say say;
+    int32_t rank, size;
+    int32_t node_rank, node_size;
+    int32_t appnum, universe_size;
+    int32_t cpus;        // CPUs the whole job may use on this node
+    int32_t generation;  // how often this rank attached before
+    int32_t app_size;    // ranks of this rank's program (MPI_INFO_ENV's maxprocs)
+    int32_t text_bytes;  // of text[] in use: key\0value\0 ... for MPI_INFO_ENV
+    uint64_t job_id;     // random, the same in all ranks
+    char text[4096];
+};
+
+struct Finalized {
+    uint32_t magic;
+    Say say;
+};
+
+struct Abort {
+    uint32_t magic;
+    Say say;
+    int32_t code;
+    char text[1024];
+};
+
+}  // namespace weft::boot

@@ -1,0 +1,185 @@
+#include "os/process.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace weft::os {
+
+bool socket_pair(int fds[2]) { return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0; }
+
+int connect_abstract(const char* name) {
+    sockaddr_un a{};
+    a.sun_family = AF_UNIX;
+    size_t n = strlen(name);
+    if (n + 1 > sizeof a.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(a.sun_path + 1, name, n);
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (s < 0) return -1;
+    if (connect(s, reinterpret_cast<sockaddr*>(&a), socklen_t(offsetof(sockaddr_un, sun_path) + 1 + n)) != 0) {
+        int e = errno;
+        close(s);
+        errno = e;
+        return -1;
+    }
+    return s;
+}
+
+static constexpr int max_fds = 4;
+
+bool send_message(int sock, const void* data, size_t bytes, const int* fds, int n_fds) {
+    if (n_fds > max_fds) return false;
+    iovec v{const_cast<void*>(data), bytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(max_fds * sizeof(int))] = {};
+    msghdr m{};
+    m.msg_iov = &v;
+    m.msg_iovlen = 1;
+    if (n_fds > 0) {
+        m.msg_control = control;
+        m.msg_controllen = CMSG_SPACE(size_t(n_fds) * sizeof(int));
+        cmsghdr* c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(size_t(n_fds) * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, size_t(n_fds) * sizeof(int));
+    }
+    ssize_t r;
+    do r = sendmsg(sock, &m, MSG_NOSIGNAL);
+    while (r < 0 && errno == EINTR);
+    return r == ssize_t(bytes);
+}
+
+int64_t receive_message(int sock, void* data, size_t bytes, int* fds, int n_fds) {
+    for (int i = 0; i < n_fds; i++) fds[i] = -1;
+    iovec v{data, bytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(max_fds * sizeof(int))];
+    msghdr m{};
+    m.msg_iov = &v;
+    m.msg_iovlen = 1;
+    m.msg_control = control;
+    m.msg_controllen = sizeof control;
+    ssize_t r;
+    do r = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+    while (r < 0 && errno == EINTR);
+    if (r < 0) return -1;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+        int n = int((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        for (int i = 0; i < n; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(c) + size_t(i) * sizeof(int), sizeof fd);
+            if (i < n_fds && fds[i] < 0) fds[i] = fd;
+            else close(fd);
+        }
+    }
+    return r;
+}
+
+bool peer_is_same_user(int sock) {
+    ucred c;
+    socklen_t n = sizeof c;
+    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c, &n) == 0 && c.uid == geteuid();
+}
+
+uint64_t socket_inode(int fd) {
+    struct stat s;
+    return fstat(fd, &s) == 0 && S_ISSOCK(s.st_mode) ? uint64_t(s.st_ino) : 0;
+}
+
+void close_fd(int* fd) {
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+void set_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
+
+bool read_exact(int fd, void* data, size_t bytes) {
+    char* p = static_cast<char*>(data);
+    while (bytes) {
+        ssize_t r = read(fd, p, bytes);
+        if (r < 0 && errno == EINTR) continue;
+        if (r <= 0) return false;
+        p += r;
+        bytes -= size_t(r);
+    }
+    return true;
+}
+
+bool write_exact(int fd, const void* data, size_t bytes) {
+    const char* p = static_cast<const char*>(data);
+    while (bytes) {
+        ssize_t r = send(fd, p, bytes, MSG_NOSIGNAL);
+        if (r < 0 && errno == ENOTSOCK) r = write(fd, p, bytes);
+        if (r < 0 && errno == EINTR) continue;
+        if (r <= 0) return false;
+        p += r;
+        bytes -= size_t(r);
+    }
+    return true;
+}
+
+int process_id() { return getpid(); }
+
+bool die_with(int pipe_read_end) {
+    // Order matters: owner and signal first, then O_ASYNC; then look once, for the end that closed before all this.
+    if (fcntl(pipe_read_end, F_SETOWN, getpid()) != 0) return false;
+    if (fcntl(pipe_read_end, F_SETSIG, SIGKILL) != 0) return false;
+    int flags = fcntl(pipe_read_end, F_GETFL);
+    if (flags < 0 || fcntl(pipe_read_end, F_SETFL, flags | O_ASYNC) != 0) return false;
+    pollfd p{pipe_read_end, POLLIN, 0};
+    if (poll(&p, 1, 0) == 1) kill(getpid(), SIGKILL);
+    return true;
+}
+
+void exit_now(int code) { _exit(code); }
+
+void say(const char* format, ...) {
+    char line[1024];
+    va_list ap;
+    va_start(ap, format);
+    int n = vsnprintf(line, sizeof line - 1, format, ap);
+    va_end(ap);
+    if (n < 0) return;
+    if (n > int(sizeof line) - 2) n = int(sizeof line) - 2;
+    line[n++] = '\n';
+    // stderr may be gone; there is nobody left to tell then.
+    if (write(2, line, size_t(n)) < 0) return;
+}
+
+int cpus_allowed() {
+    // The kernel refuses masks smaller than its own, so grow until it fits.
+    for (int cpus = 1024; cpus <= 1 << 20; cpus *= 4) {
+        cpu_set_t* set = CPU_ALLOC(size_t(cpus));
+        if (!set) break;
+        size_t bytes = CPU_ALLOC_SIZE(size_t(cpus));
+        int n = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
+        int e = errno;
+        CPU_FREE(set);
+        if (n > 0) return n;
+        if (e != EINVAL) break;
+    }
+    return 1;
+}
+
+void host_name(char* out, size_t bytes) {
+    if (gethostname(out, bytes) != 0) snprintf(out, bytes, "localhost");
+    out[bytes - 1] = 0;
+}
+
+void program_name(char* out, size_t bytes) { snprintf(out, bytes, "%s", program_invocation_short_name); }
+
+}  // namespace weft::os

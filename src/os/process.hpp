@@ -1,0 +1,38 @@
+// Processes as boot/ sees them: local sockets that carry descriptors, peer credentials, the lifeline, CPUs, exit.
+// boot/ and the floors above it may include this; it knows nothing of MPI.
+// It holds no lock; every function is safe in any thread.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::os {
+
+// --- local sockets: SOCK_SEQPACKET, close-on-exec ---
+bool socket_pair(int fds[2]);
+int connect_abstract(const char* name);  // an abstract AF_UNIX name; -1 and errno on failure
+// One message with up to four descriptors; true when all of it went (never raises SIGPIPE).
+bool send_message(int sock, const void* data, size_t bytes, const int* fds, int n_fds);
+// Receives one message. Returns its bytes, 0 at end of file, -1 on error; unused slots of fds[] become -1.
+int64_t receive_message(int sock, void* data, size_t bytes, int* fds, int n_fds);
+bool peer_is_same_user(int sock);
+uint64_t socket_inode(int fd);  // 0 when fd is no open socket
+void close_fd(int* fd);         // closes if >= 0, then sets -1
+bool is_open(int fd);
+void set_close_on_exec(int fd);
+bool read_exact(int fd, void* data, size_t bytes);
+bool write_exact(int fd, const void* data, size_t bytes);
+
+// --- life and death ---
+int process_id();
+// The kernel kills this process (SIGKILL; no thread, no handler) when the last write end of the pipe closes.
+// False when it cannot be arranged; if the other end is closed already, the process dies here.
+bool die_with(int pipe_read_end);
+[[noreturn]] void exit_now(int code);  // no atexit handlers
+void say(const char* format, ...) __attribute__((format(printf, 1, 2)));  // one line to stderr in one write
+
+// --- the place ---
+int cpus_allowed();  // CPUs this process may run on, >= 1
+void host_name(char* out, size_t bytes);
+void program_name(char* out, size_t bytes);
+
+}  // namespace weft::os

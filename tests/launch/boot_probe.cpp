@@ -1,0 +1,74 @@
+// A rank in miniature: attaches by boot.hpp, prints what it got, and then does what its arguments say.
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "boot/boot.hpp"
+
+using namespace weft;
+
+// The ranks meet in the node's segment: one counter of arrivals.
+static void barrier(const boot::Job& job) {
+    if (job.memfd < 0) return;
+    if (ftruncate(job.memfd, 4096) != 0) exit(90);
+    void* p = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, job.memfd, 0);
+    if (p == MAP_FAILED) exit(91);
+    int* arrived = static_cast<int*>(p);
+    int goal = (__atomic_fetch_add(arrived, 1, __ATOMIC_SEQ_CST) / job.node_size + 1) * job.node_size;
+    while (__atomic_load_n(arrived, __ATOMIC_SEQ_CST) < goal) usleep(200);
+    munmap(p, 4096);
+}
+
+static const char* info(const boot::Job& job, const char* key) {
+    for (int i = 0; i < job.info_bytes;) {
+        const char* k = job.info + i;
+        const char* v = k + strlen(k) + 1;
+        if (strcmp(k, key) == 0) return v;
+        i = int(v + strlen(v) + 1 - job.info);
+    }
+    return "-";
+}
+
+// Words: attach finalize detach barrier info exit=N sleep=S kill=SIGNAL abort=N say=TEXT err=TEXT; `@R` before a word: rank R only.
+int main(int argc, char** argv) {
+    static boot::Job job;
+    const char* env_rank = getenv("WEFT_RANK");
+    for (int i = 1; i < argc; i++) {
+        std::string word = argv[i];
+        if (word[0] == '@') {
+            size_t colon = word.find(':');
+            if (!env_rank || word.substr(1, colon - 1) != env_rank) continue;
+            word = word.substr(colon + 1);
+        }
+        std::string value = word.find('=') == std::string::npos ? "" : word.substr(word.find('=') + 1);
+        std::string name = word.substr(0, word.find('='));
+        if (name == "attach") {
+            if (boot::attach(&job) != Err::ok) {
+                fprintf(stderr, "probe: %s\n", fail_text());
+                return 77;
+            }
+            printf("rank=%d size=%d appnum=%d universe=%d generation=%d cpus=%d singleton=%d pid=%d\n", job.rank, job.size,
+                   job.appnum, job.universe_size, job.generation, job.cpus, job.singleton, int(getpid()));
+        }
+        else if (name == "finalize") boot::finalized(&job);
+        else if (name == "detach") boot::detach(&job);
+        else if (name == "barrier") barrier(job);
+        else if (name == "info") printf("%s=%s\n", value.c_str(), info(job, value.c_str()));
+        else if (name == "exit") return atoi(value.c_str());
+        else if (name == "sleep") usleep(useconds_t(atof(value.c_str()) * 1e6));
+        else if (name == "kill") raise(atoi(value.c_str()));
+        else if (name == "abort") boot::abort(&job, atoi(value.c_str()), "the probe was told to");
+        else if (name == "say") printf("%s\n", value.c_str());
+        else if (name == "err") fprintf(stderr, "%s\n", value.c_str());
+        else return 99;
+        fflush(stdout);
+    }
+    return 0;
+}
