@@ -23,7 +23,7 @@ enum class Elem : uint8_t {
     byte, character, wide, packed,
 };
 
-struct Type : Object {
+struct alignas(64) Type : Object {
     enum Flag : uint32_t {
         predefined = 1,   // never freed, never counted
         committed = 2,

@@ -1,0 +1,172 @@
+// Pack and unpack run a type's program. One template serves both directions: `Out` reads the user's memory.
+#include <string.h>
+
+#include "type/flatten.hpp"
+#include "type/type.hpp"
+
+namespace weft::type {
+
+namespace {
+
+template <bool Out>
+WEFT_INLINE void move(char* user, char* packed, size_t n) {
+    if constexpr (Out)
+        memcpy(packed, user, n);
+    else
+        memcpy(user, packed, n);
+}
+
+// Blocks whose length the compiler knows become plain loads and stores.
+template <bool Out, size_t Block>
+char* strided_fixed(char* user, int64_t stride, int64_t count, char* packed) {
+    for (int64_t i = 0; i < count; i++) move<Out>(user + i * stride, packed + i * static_cast<int64_t>(Block), Block);
+    return packed + count * static_cast<int64_t>(Block);
+}
+
+template <bool Out>
+char* strided(char* user, int64_t stride, int64_t block, int64_t count, char* packed) {
+    switch (block) {
+    case 1: return strided_fixed<Out, 1>(user, stride, count, packed);
+    case 2: return strided_fixed<Out, 2>(user, stride, count, packed);
+    case 4: return strided_fixed<Out, 4>(user, stride, count, packed);
+    case 8: return strided_fixed<Out, 8>(user, stride, count, packed);
+    case 12: return strided_fixed<Out, 12>(user, stride, count, packed);
+    case 16: return strided_fixed<Out, 16>(user, stride, count, packed);
+    case 24: return strided_fixed<Out, 24>(user, stride, count, packed);
+    case 32: return strided_fixed<Out, 32>(user, stride, count, packed);
+    case 64: return strided_fixed<Out, 64>(user, stride, count, packed);
+    }
+    for (int64_t i = 0; i < count; i++, packed += block) move<Out>(user + i * stride, packed, static_cast<size_t>(block));
+    return packed;
+}
+
+// One run of a list: short ones without a call.
+template <bool Out>
+WEFT_INLINE void move_run(char* user, char* packed, int64_t n) {
+    switch (n) {
+    case 1: return move<Out>(user, packed, 1);
+    case 2: return move<Out>(user, packed, 2);
+    case 4: return move<Out>(user, packed, 4);
+    case 8: return move<Out>(user, packed, 8);
+    case 16: return move<Out>(user, packed, 16);
+    default: return move<Out>(user, packed, static_cast<size_t>(n));
+    }
+}
+
+// A whole node; returns where its packed form ends.
+template <bool Out>
+char* move_all(const Node& n, char* user, char* packed) {
+    user += n.offset;
+    switch (n.op) {
+    case Node::empty: break;
+    case Node::run: move<Out>(user, packed, static_cast<size_t>(n.block)); return packed + n.block;
+    case Node::strided: return strided<Out>(user, n.stride, n.block, n.count, packed);
+    case Node::loop: {
+        const Node& c = *n.child;
+        if (c.op == Node::strided) {   // two levels are common enough (subarrays) to save the call
+            for (int64_t i = 0; i < n.count; i++)
+                packed = strided<Out>(user + i * n.stride + c.offset, c.stride, c.block, c.count, packed);
+        } else {
+            for (int64_t i = 0; i < n.count; i++) packed = move_all<Out>(c, user + i * n.stride, packed);
+        }
+        break;
+    }
+    case Node::runs:
+        for (int64_t i = 0; i < n.count; i++) move_run<Out>(user + n.list[i].offset, packed + n.list[i].start, n.list[i].bytes);
+        return packed + n.bytes;
+    case Node::parts:
+        for (int64_t i = 0; i < n.count; i++) packed = move_all<Out>(*n.members[i].child, user + n.members[i].offset, packed);
+        break;
+    }
+    return packed;
+}
+
+// The last entry that starts at or before `from`.
+template <class Entry>
+int64_t find_start(const Entry* list, int64_t count, int64_t from) {
+    int64_t low = 0, high = count;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        (list[middle].start <= from ? low : high) = middle;
+    }
+    return low;
+}
+
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Bytes [from, from + bytes) of a node.
+template <bool Out>
+char* move_part(const Node& n, char* user, char* packed, int64_t from, int64_t bytes) {
+    if (from == 0 && bytes == n.bytes) return move_all<Out>(n, user, packed);
+    user += n.offset;
+    switch (n.op) {
+    case Node::empty: return packed;
+    case Node::run: move<Out>(user + from, packed, static_cast<size_t>(bytes)); return packed + bytes;
+    case Node::strided: {
+        int64_t i = from / n.block, skip = from - i * n.block;
+        if (skip > 0) {
+            int64_t m = least(n.block - skip, bytes);
+            move<Out>(user + i++ * n.stride + skip, packed, static_cast<size_t>(m));
+            packed += m;
+            bytes -= m;
+        }
+        int64_t whole = bytes / n.block;
+        packed = strided<Out>(user + i * n.stride, n.stride, n.block, whole, packed);
+        bytes -= whole * n.block;
+        if (bytes > 0) move<Out>(user + (i + whole) * n.stride, packed, static_cast<size_t>(bytes));
+        return packed + bytes;
+    }
+    case Node::loop: {
+        const Node& c = *n.child;
+        int64_t i = from / c.bytes, skip = from - i * c.bytes;
+        for (; bytes > 0; i++, skip = 0) {
+            int64_t m = least(c.bytes - skip, bytes);
+            packed = move_part<Out>(c, user + i * n.stride, packed, skip, m);
+            bytes -= m;
+        }
+        return packed;
+    }
+    case Node::runs:
+        for (int64_t i = find_start(n.list, n.count, from); bytes > 0; i++) {
+            const Run& r = n.list[i];
+            int64_t skip = from - r.start, m = least(r.bytes - skip, bytes);
+            move_run<Out>(user + r.offset + skip, packed, m);
+            packed += m;
+            from += m;
+            bytes -= m;
+        }
+        return packed;
+    case Node::parts:
+        for (int64_t i = find_start(n.members, n.count, from); bytes > 0; i++) {
+            const Part& p = n.members[i];
+            int64_t skip = from - p.start, m = least(p.child->bytes - skip, bytes);
+            packed = move_part<Out>(*p.child, user + p.offset, packed, skip, m);
+            from += m;
+            bytes -= m;
+        }
+        return packed;
+    }
+    return packed;
+}
+
+template <bool Out>
+void run_program(const Buffer& b, int64_t from, int64_t bytes, char* packed) {
+    if (bytes <= 0) return;
+    if (b.dense()) return move<Out>(b.data() + from, packed, static_cast<size_t>(bytes));
+    // A plain derived type needs no copy of its root: the loop over elements points at it.
+    Node own = root_of(*b.type);
+    const Node& root = b.type->layout ? b.type->layout->root : own;
+    move_part<Out>(loop_over(root, b.count, b.type->extent), static_cast<char*>(b.base), packed, from, bytes);
+}
+
+}  // namespace
+
+void pack(const Buffer& b, int64_t from, int64_t bytes, void* to) {
+    run_program<true>(b, from, bytes, static_cast<char*>(to));
+}
+
+void unpack(const Buffer& b, int64_t from, int64_t bytes, const void* src) {
+    run_program<false>(b, from, bytes, static_cast<char*>(const_cast<void*>(src)));
+}
+
+}  // namespace weft::type

@@ -1,0 +1,38 @@
+// What must know basic elements: counting them in a number of bytes.
+#include "type/builder.hpp"
+#include "type/elem.hpp"
+
+namespace weft::type {
+
+namespace {
+
+// Elements in the first `bytes` (not more than one whole list) of a list of blocks.
+int64_t elements_in_blocks(const Shape& s, int64_t bytes) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < s.count && bytes > 0; i++) {
+        const Block& b = s.blocks[i];
+        int64_t block_bytes = b.length * b.child->size;
+        int64_t here = bytes < block_bytes ? bytes : block_bytes, k = elements(*b.child, here);
+        if (k < 0) return -1;
+        n += k;
+        bytes -= here;
+    }
+    return n;
+}
+
+}  // namespace
+
+int64_t elements(const Type& t, int64_t bytes) {
+    if (bytes == 0) return 0;
+    if (t.size == 0) return -1;
+    if (int32_t u = uniform_of(t)) return bytes % u == 0 ? bytes / u : -1;
+    int64_t whole = bytes / t.size, rest = bytes % t.size, n = whole * elements_of(t), k = 0;
+    if (rest == 0) return n;
+    if (t.is_pair())
+        k = rest == size_of(t.elem) ? 1 : -1;
+    else
+        k = t.layout->shape.form == Shape::repeat ? elements(*t.layout->shape.child, rest) : elements_in_blocks(t.layout->shape, rest);
+    return k < 0 ? -1 : n + k;
+}
+
+}  // namespace weft::type
