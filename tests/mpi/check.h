@@ -1,0 +1,99 @@
+// What every multi-rank test program needs: a start, an end, and CHECK, which says what went wrong and ends the job.
+// Plain C11 on mpi.h, so that the programs can be tried on any library with the standard ABI.
+#ifndef WEFT_TESTS_CHECK_H
+#define WEFT_TESTS_CHECK_H
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int rank = -1, size = -1;
+
+#define CHECK(cond, ...)                                                                     \
+    do {                                                                                     \
+        if (!(cond)) {                                                                       \
+            fprintf(stderr, "%s:%d: rank %d of %d: %s: ", __FILE__, __LINE__, rank, size, #cond); \
+            fprintf(stderr, __VA_ARGS__);                                                    \
+            fputc('\n', stderr);                                                             \
+            fflush(stderr);                                                                  \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                                    \
+            _exit(1);                                                                        \
+        }                                                                                    \
+    } while (0)
+
+// A call that must succeed (error handlers may have been set to return).
+#define OK(call)                                                          \
+    do {                                                                  \
+        int code_ = (call);                                               \
+        CHECK(code_ == MPI_SUCCESS, "%s returned %d", #call, code_);      \
+    } while (0)
+
+// A call that must fail with an error of class `want`.
+#define FAILS(want, call)                                                                          \
+    do {                                                                                           \
+        int code_ = (call), class_ = -1;                                                           \
+        MPI_Error_class(code_, &class_);                                                           \
+        CHECK(class_ == (want), "%s gave class %d, not %d (%s)", #call, class_, (want), #want);    \
+    } while (0)
+
+static inline void start(int* argc, char*** argv) {
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+static inline int finish(void) {
+    MPI_Finalize();
+    return 0;
+}
+
+// Byte `i` of the message called `id`: neighbours and equal offsets of other messages differ.
+static inline unsigned char pattern(uint32_t id, size_t i) {
+    return (unsigned char)(id * 131u + (uint32_t)i * 7u + (uint32_t)(i >> 8) * 29u + (uint32_t)(i >> 16) * 3u);
+}
+static inline void fill(void* buf, size_t bytes, uint32_t id) {
+    unsigned char* p = buf;
+    for (size_t i = 0; i < bytes; i++) p[i] = pattern(id, i);
+}
+// Offset of the first wrong byte, or -1.
+static inline long differs(const void* buf, size_t bytes, uint32_t id) {
+    const unsigned char* p = buf;
+    for (size_t i = 0; i < bytes; i++)
+        if (p[i] != pattern(id, i)) return (long)i;
+    return -1;
+}
+
+// A small generator of random numbers, the same on every machine.
+static inline uint32_t random32(uint64_t* state) {
+    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+    uint32_t x = (uint32_t)(*state >> 33) ^ (uint32_t)(*state >> 20);
+    return x * 2654435761u >> 3;
+}
+static inline uint32_t below(uint64_t* state, uint32_t n) { return random32(state) % n; }
+
+static inline double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+static inline void sleep_ms(long ms) {
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+// This process's share of memory in KiB: pages shared by n processes count 1/n.
+static inline long share_kib(void) {
+    FILE* f = fopen("/proc/self/smaps_rollup", "r");
+    CHECK(f != NULL, "/proc/self/smaps_rollup cannot be read");
+    char line[256];
+    long kib = -1;
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "Pss: %ld kB", &kib) == 1) break;
+    fclose(f);
+    CHECK(kib >= 0, "no Pss line");
+    return kib;
+}
+#endif

@@ -1,0 +1,101 @@
+// Error handlers that return, that are the user's own, and what they are told; wrong arguments give the right class and
+// leave everything usable.
+#include "check.h"
+
+static int calls, last_class;
+static MPI_Comm last_comm;
+static void handler(MPI_Comm* comm, int* code, ...) {
+    calls++;
+    last_comm = *comm;
+    MPI_Error_class(*code, &last_class);
+}
+
+static void classes(void) {
+    char buf[8];
+    int flag;
+    MPI_Request request = MPI_REQUEST_NULL;
+    FAILS(MPI_ERR_COMM, MPI_Send(buf, 1, MPI_BYTE, 0, 0, MPI_COMM_NULL));
+    FAILS(MPI_ERR_COUNT, MPI_Send(buf, -1, MPI_BYTE, 0, 0, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_TYPE, MPI_Send(buf, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_RANK, MPI_Send(buf, 1, MPI_BYTE, size, 0, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_RANK, MPI_Send(buf, 1, MPI_BYTE, -77, 0, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_RANK, MPI_Send(buf, 1, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_TAG, MPI_Send(buf, 1, MPI_BYTE, 0, -5, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_TAG, MPI_Send(buf, 1, MPI_BYTE, 0, MPI_ANY_TAG, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_BUFFER, MPI_Send(NULL, 1, MPI_BYTE, 0, 0, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_TAG, MPI_Recv(buf, 1, MPI_BYTE, 0, -5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_RANK, MPI_Irecv(buf, 1, MPI_BYTE, size, 0, MPI_COMM_WORLD, &request));
+    CHECK(request == MPI_REQUEST_NULL, "a failed call wrote its output");
+    FAILS(MPI_ERR_ROOT, MPI_Bcast(buf, 1, MPI_BYTE, size, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_OP, MPI_Allreduce(buf, buf + 4, 1, MPI_BYTE, MPI_OP_NULL, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_ARG, MPI_Comm_rank(MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_REQUEST, MPI_Request_free(&request));
+    FAILS(MPI_ERR_COMM, MPI_Comm_size(MPI_COMM_NULL, &flag));
+    // An uncommitted type cannot be sent.
+    MPI_Datatype type;
+    OK(MPI_Type_contiguous(2, MPI_BYTE, &type));
+    FAILS(MPI_ERR_TYPE, MPI_Send(buf, 1, type, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Send(buf, 1, type, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Type_free(&type));
+    CHECK(type == MPI_DATATYPE_NULL, "Type_free leaves the handle");
+}
+
+static void users_own(void) {
+    MPI_Errhandler mine, got;
+    MPI_Comm dup;
+    char buf[4];
+    OK(MPI_Comm_create_errhandler(handler, &mine));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
+    OK(MPI_Comm_set_errhandler(dup, mine));
+    OK(MPI_Errhandler_free(&mine));
+    CHECK(mine == MPI_ERRHANDLER_NULL, "Errhandler_free leaves the handle");
+    calls = 0;
+    FAILS(MPI_ERR_TAG, MPI_Send(buf, 1, MPI_BYTE, 0, -9, dup));
+    CHECK(calls == 1 && last_comm == dup && last_class == MPI_ERR_TAG, "%d calls, class %d", calls, last_class);
+    OK(MPI_Comm_call_errhandler(dup, MPI_ERR_OTHER));
+    CHECK(calls == 2 && last_class == MPI_ERR_OTHER, "%d calls, class %d", calls, last_class);
+    OK(MPI_Comm_get_errhandler(dup, &got));
+    OK(MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_TAG, MPI_Send(buf, 1, MPI_BYTE, 0, -9, dup));
+    CHECK(calls == 2, "a handler that was replaced is called");
+    OK(MPI_Comm_set_errhandler(dup, got));
+    OK(MPI_Errhandler_free(&got));
+    MPI_Comm inherits;
+    OK(MPI_Comm_dup(dup, &inherits));
+    FAILS(MPI_ERR_COUNT, MPI_Send(buf, -1, MPI_BYTE, 0, 0, inherits));
+    CHECK(calls == 3 && last_comm == inherits, "a duplicate does not inherit the handler");
+    OK(MPI_Comm_free(&inherits));
+    OK(MPI_Comm_free(&dup));
+}
+
+static void users_errors(void) {
+    int class, code, got, length;
+    char text[MPI_MAX_ERROR_STRING];
+    OK(MPI_Add_error_class(&class));
+    OK(MPI_Add_error_code(class, &code));
+    OK(MPI_Add_error_string(code, "the weaver is out"));
+    OK(MPI_Error_class(code, &got));
+    CHECK(got == class, "class %d, not %d", got, class);
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(!strcmp(text, "the weaver is out") && length == 17, "%s", text);
+    for (int i = MPI_SUCCESS; i <= MPI_ERR_ABI; i++) {
+        int known = MPI_Error_string(i, text, &length);
+        if (known == MPI_SUCCESS) CHECK(length > 0 && length == (int)strlen(text), "class %d has no text", i);
+    }
+    OK(MPI_Error_string(MPI_ERR_TRUNCATE, text, &length));
+    CHECK(length > 5, "%s", text);
+}
+
+int main(int argc, char** argv) {
+    start(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    classes();
+    users_own();
+    users_errors();
+    int one = 1, sum = 0;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(sum == size, "after all the errors: %d", sum);
+    return finish();
+}

@@ -1,0 +1,70 @@
+// Datatypes of the core: contiguous, dup, commit, free, sizes and extents; sends and receives with them; counts that do not
+// divide are MPI_UNDEFINED; Fortran's types in C are an error until their sizes have been said.
+#include "check.h"
+
+int main(int argc, char** argv) {
+    start(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Datatype triple, twelve, copy;
+    int bytes, count;
+    MPI_Aint lb, extent;
+    OK(MPI_Type_size(MPI_DOUBLE, &bytes));
+    CHECK(bytes == (int)sizeof(double), "MPI_DOUBLE has %d bytes", bytes);
+    OK(MPI_Type_size(MPI_DOUBLE_INT, &bytes));
+    CHECK(bytes == (int)(sizeof(double) + sizeof(int)), "MPI_DOUBLE_INT has %d bytes", bytes);
+    OK(MPI_Type_get_extent(MPI_DOUBLE_INT, &lb, &extent));
+    struct pair {
+        double value;
+        int index;
+    };
+    CHECK(lb == 0 && extent == (MPI_Aint)sizeof(struct pair), "MPI_DOUBLE_INT extends %ld", (long)extent);
+
+    OK(MPI_Type_contiguous(3, MPI_INT, &triple));
+    OK(MPI_Type_commit(&triple));
+    OK(MPI_Type_contiguous(4, triple, &twelve));
+    OK(MPI_Type_commit(&twelve));
+    OK(MPI_Type_dup(twelve, &copy));
+    OK(MPI_Type_free(&twelve));
+    OK(MPI_Type_size(copy, &bytes));
+    OK(MPI_Type_get_extent(copy, &lb, &extent));
+    CHECK(bytes == 48 && lb == 0 && extent == 48, "size %d, lower bound %ld, extent %ld", bytes, (long)lb, (long)extent);
+
+    int* values = malloc(sizeof(int) * 12 * 2000);
+    if (size >= 2 && rank == 0) {
+        for (int i = 0; i < 12 * 2000; i++) values[i] = i * 3;
+        OK(MPI_Send(values, 2000, copy, 1, 0, MPI_COMM_WORLD));
+        OK(MPI_Send(values, 2, copy, 1, 0, MPI_COMM_WORLD));
+        OK(MPI_Send(values, 5, MPI_INT, 1, 0, MPI_COMM_WORLD));
+        // A type that is freed while its message is under way.
+        MPI_Request request;
+        MPI_Datatype brief;
+        OK(MPI_Type_contiguous(12 * 2000, MPI_INT, &brief));
+        OK(MPI_Type_commit(&brief));
+        OK(MPI_Isend(values, 1, brief, 1, 0, MPI_COMM_WORLD, &request));
+        OK(MPI_Type_free(&brief));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    } else if (rank == 1) {
+        MPI_Status s;
+        OK(MPI_Recv(values, 12 * 2000, MPI_INT, 0, 0, MPI_COMM_WORLD, &s));
+        OK(MPI_Get_count(&s, copy, &count));
+        CHECK(count == 2000, "%d of 2000 elements", count);
+        for (int i = 0; i < 12 * 2000; i++) CHECK(values[i] == i * 3, "value %d is %d", i, values[i]);
+        OK(MPI_Recv(values, 8, triple, 0, 0, MPI_COMM_WORLD, &s));
+        OK(MPI_Get_count(&s, triple, &count));
+        CHECK(count == 8, "%d of 8 elements", count);
+        OK(MPI_Recv(values, 8, triple, 0, 0, MPI_COMM_WORLD, &s));
+        OK(MPI_Get_count(&s, triple, &count));
+        CHECK(count == MPI_UNDEFINED, "5 integers are %d triples", count);
+        OK(MPI_Get_elements(&s, triple, &count));
+        CHECK(count == 5, "%d of 5 integers", count);
+        OK(MPI_Recv(values, 12 * 2000, MPI_INT, 0, 0, MPI_COMM_WORLD, &s));
+        CHECK(values[23999] == 23999 * 3, "the last value is %d", values[23999]);
+    }
+    free(values);
+    OK(MPI_Type_free(&copy));
+    OK(MPI_Type_free(&triple));
+    FAILS(MPI_ERR_TYPE, MPI_Type_size(MPI_DATATYPE_NULL, &bytes));
+    FAILS(MPI_ERR_COUNT, MPI_Type_contiguous(-1, MPI_INT, &copy));
+    return finish();
+}
