@@ -63,8 +63,8 @@ def with_abi(root, home, name, label, expects):
 
 def build_natively(root, home):
     """The same sources with the library's own compiler; built again only when a source is newer."""
-    out = root / "bench" / "openmpi"
-    if not os.access(root, os.W_OK):
+    out = program_dir(root) / "openmpi"
+    if not os.access(out.parent, os.W_OK):
         out = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "weft" / "bench-openmpi"
     out.mkdir(parents=True, exist_ok=True)
     sources = sorted((SOURCES / "mpi").glob("*.c"))

@@ -1,0 +1,220 @@
+/* The program `weft count` runs under callgrind: short loops of one call each, cut into named phases by client requests.
+ * Rank 0 is counted; rank 1, where there is one, runs natively and does the other half. Who waits for whom is settled
+ * through a shared page, never by MPI, so that nothing but the phase's own calls meets the library.
+ *
+ * counted null          one process that has a peer on the null wire (WEFT_WIRE=null)
+ * counted shm           two ranks on one node
+ * counted ... slope     collects whole loops instead of single functions: for programs the library is inlined into
+ */
+#include "../mpi/bench.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <valgrind/callgrind.h>
+
+enum { most = 64, repeats = 5, tag = 1, bytes = 8 };
+
+typedef struct Steps {
+    _Alignas(128) _Atomic int64_t count[2];
+} Steps;
+
+typedef struct Bench {
+    World world;
+    Steps *steps; /* null without a peer */
+    int64_t step;
+    bool slope, counting;
+    char out[bytes], in[most][bytes];
+    MPI_Request requests[most];
+} Bench;
+
+/* A phase in three parts: before and after are not counted, the middle is. Rank 1 runs its own three. */
+typedef struct Phase {
+    const char *name;
+    void (*before)(Bench *b, int n), (*counted)(Bench *b, int n), (*after)(Bench *b, int n);
+    void (*peer)(Bench *b, int n);
+} Phase;
+
+/* Both sides arrive, then both go on. */
+static void step(Bench *b)
+{
+    if (!b->steps)
+        return;
+    b->step++;
+    atomic_store_explicit(&b->steps->count[b->world.rank], b->step, memory_order_release);
+    while (atomic_load_explicit(&b->steps->count[1 - b->world.rank], memory_order_acquire) < b->step)
+        sched_yield();
+}
+
+static void nothing(Bench *b, int n)
+{
+    (void)b;
+    (void)n;
+}
+
+__attribute__((noinline)) static void empty(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        __asm__ volatile("" : : "r"(b) : "memory");
+}
+
+__attribute__((noinline)) static void send(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Send(b->out, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void isend(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Isend(b->out, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, &b->requests[i]);
+}
+
+__attribute__((noinline)) static void isend_burst(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Isend(b->out, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, &b->requests[i]);
+    MPI_Waitall(n, b->requests, MPI_STATUSES_IGNORE);
+}
+
+__attribute__((noinline)) static void wait_each(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Wait(&b->requests[i], MPI_STATUS_IGNORE);
+}
+
+__attribute__((noinline)) static void wait_all(Bench *b, int n)
+{
+    MPI_Waitall(n, b->requests, MPI_STATUSES_IGNORE);
+}
+
+__attribute__((noinline)) static void recv(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Recv(b->in[i], bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+__attribute__((noinline)) static void irecv(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Irecv(b->in[i], bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, &b->requests[i]);
+}
+
+/* Irecv and Waitall count, the time between them does not: there the peer's messages arrive. */
+static void collect(const Bench *b)
+{
+    if (b->slope && b->counting)
+        CALLGRIND_TOGGLE_COLLECT;
+}
+
+static void irecv_burst(Bench *b, int n)
+{
+    irecv(b, n);
+    collect(b);
+    step(b);
+    step(b);
+    collect(b);
+    wait_all(b, n);
+}
+
+static void take_posted(Bench *b, int n)
+{
+    step(b);
+    step(b);
+    wait_all(b, n);
+}
+
+static void await_peer(Bench *b, int n)
+{
+    (void)n;
+    step(b);
+}
+
+static void drain(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Recv(b->in[i], bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Everything is on its way before the counted side looks; nothing blocks, however small the ring. */
+static void feed(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Isend(b->out, bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, &b->requests[i]);
+    step(b);
+    MPI_Waitall(n, b->requests, MPI_STATUSES_IGNORE);
+}
+
+static void feed_when_posted(Bench *b, int n)
+{
+    step(b);
+    feed(b, n);
+}
+
+static const Phase by_null[] = {
+    {"empty", nothing, empty, nothing, nothing},
+    {"isend", nothing, isend, wait_all, nothing},
+    {"wait", isend, wait_each, nothing, nothing},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static const Phase by_shm[] = {
+    {"empty", nothing, empty, nothing, nothing},
+    {"send", nothing, send, nothing, drain},
+    {"isend", nothing, isend, wait_all, drain},
+    {"isend-burst", nothing, isend_burst, nothing, drain},
+    {"recv", await_peer, recv, nothing, feed},
+    {"irecv", nothing, irecv, take_posted, feed_when_posted},
+    {"irecv-burst", nothing, irecv_burst, nothing, feed_when_posted},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static void run(Bench *b, const Phase *p, int n, bool count)
+{
+    char name[64];
+    step(b);
+    if (b->world.rank == 1) {
+        p->peer(b, n);
+        return;
+    }
+    p->before(b, n);
+    b->counting = count;
+    if (count)
+        CALLGRIND_ZERO_STATS;
+    collect(b);
+    p->counted(b, n);
+    collect(b);
+    snprintf(name, sizeof name, "%s %d", p->name, n);
+    if (count)
+        CALLGRIND_DUMP_STATS_AT(name);
+    p->after(b, n);
+}
+
+int main(int argc, char **argv)
+{
+    static Bench b;
+    bool null = argc > 1 && strcmp(argv[1], "null") == 0;
+    if (!null && (argc < 2 || strcmp(argv[1], "shm") != 0)) {
+        fprintf(stderr, "usage: counted null|shm [slope]\n");
+        return 2;
+    }
+    b.slope = argc > 2 && strcmp(argv[2], "slope") == 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &b.world.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &b.world.size);
+    if (b.world.size != 2)
+        fail("there must be two ranks, not %d", b.world.size);
+    if (!null)
+        b.steps = share_page(&b.world, 4096);
+    for (const Phase *p = null ? by_null : by_shm; p->name; p++) {
+        run(&b, p, most, false); /* warm: pages touched, pools filled, symbols bound */
+        run(&b, p, most, false);
+        for (int i = 0; i < repeats; i++) {
+            run(&b, p, most, true);
+            run(&b, p, most / 2, true);
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}
