@@ -24,8 +24,8 @@ void clear_fail_text();
 
 #define WEFT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define WEFT_INLINE [[gnu::always_inline]] inline
-#define WEFT_COLD [[gnu::cold, gnu::noinline]]
+#define WEFT_INLINE __attribute__((always_inline)) inline
+#define WEFT_COLD __attribute__((cold, noinline))
 // Propagates an error.
 #define WEFT_TRY(expr)                                                      \
     do {                                                                    \

@@ -22,6 +22,8 @@ namespace weft::obj {
 enum class Phase : uint8_t { before_init, active, finalized, forked };
 enum class ThreadLevel : uint8_t { single, funneled, serialized, multiple };
 
+struct Registry;
+
 struct Process {
     // What the door reads on every call, in one line.
     Comm* comms[3];              // MPI_COMM_NULL, MPI_COMM_WORLD, MPI_COMM_SELF
@@ -41,6 +43,9 @@ struct Process {
     Group* free_groups;
     Comm* free_comms;
     coll::Engine* coll;          // active schedules; null until the first nonblocking collective
+    Errhandler* free_errhandlers;
+    Info* free_infos;
+    std::atomic<Registry*> registry;  // see obj/registry.hpp; there before initialisation
     comm::Directory* directory;  // process sets and what creates communicators without a parent; null until then
 };
 

@@ -1,0 +1,260 @@
+"""Writes the entry points: strong PMPI_X and weak MPI_X, which resolve handles, check arguments by kind and call the
+implementation that the function's row names. What a kind means to the machine is said here, once."""
+
+HANDLES = {'comm': 'Comm', 'group': 'Group', 'op': 'Op', 'errh': 'Errhandler', 'win': 'Win', 'file': 'File',
+           'session': 'Session', 'message': 'Message', 'request': 'Request', 'info': 'Info', 'type': 'Type'}
+CPP = {'comm': 'obj::Comm', 'group': 'obj::Group', 'op': 'op::Op', 'errh': 'obj::Errhandler', 'win': 'obj::Win',
+       'file': 'obj::File', 'session': 'obj::Session', 'message': 'obj::Message', 'request': 'obj::Request',
+       'info': 'obj::Info', 'type': 'type::Type'}
+OWNERS = ('comm', 'comm_inout', 'win', 'win_inout', 'file', 'file_inout', 'session', 'session_inout')
+
+
+def family(kind):
+    """comm_inout -> ('comm', 'inout'); None for kinds that are no handle."""
+    head, _, tail = kind.partition('_')
+    return (head, tail) if head in HANDLES and tail in ('', 'inout', 'out', 'null', 'req', 'any', 'named', 'null_inout') else None
+
+
+def resolve(p):
+    """The line that turns a handle into an object, or None."""
+    fam = family(p.kind)
+    if fam is None or p.kind in ('comm_null', 'file_null'):
+        return None
+    head, tail = fam
+    cpp = f'{"const " if head == "op" and tail == "" else ""}{CPP[head]}'
+    if tail == 'out':
+        return f'{CPP[head]}* {p.name}_ = nullptr;'
+    handle = p.name
+    if tail.endswith('inout'):
+        handle = f'door::load({p.name}, {null_name(head)})'
+    return f'{cpp}* {p.name}_ = obj::{head}_of(p, {handle});'
+
+
+def null_name(head):
+    return {'errh': 'MPI_ERRHANDLER_NULL', 'type': 'MPI_DATATYPE_NULL'}.get(head, f'MPI_{HANDLES[head].upper()}_NULL')
+
+
+def condition(p, owner):
+    parts = []
+    if p.cond:
+        parts.append(f'door::at_{p.cond}(*{owner}_, root)')
+    if p.in_place_of:
+        parts.append(f'{p.in_place_of} != MPI_IN_PLACE')
+    return ' && '.join(parts)
+
+
+def check(f, p):
+    """The C++ expression that is true for a good argument, or None where every value is good."""
+    n, k = p.name, p.kind
+    comm = f.of_kind('comm')
+    owner = f'{comm.name}_' if comm else None
+    fam = family(k)
+    if fam and k not in ('comm_null', 'file_null'):
+        head, tail = fam
+        if tail == 'out':
+            return f'{n} != nullptr'
+        base = {'type': f'door::usable({n}_)', 'type_any': f'door::known({n}_)', 'type_named': f'door::is_type({n}_)',
+                'type_inout': f'door::is_type({n}_)', 'info': f'door::good_or_null({n}_)',
+                'request': f'door::good_request({n}_)', 'request_inout': f'door::good_request({n}_)'}
+        return base.get(k, f'door::good<Kind::{"errhandler" if head == "errh" else head}>({n}_)')
+    if k in ('count', 'nonneg', 'tag_send'):
+        return f'{n} >= 0'
+    if k == 'tag_recv':
+        return f'door::good_recv_tag({n})'
+    if k == 'dest' and owner:
+        return f'{owner}->valid_peer({n})'
+    if k == 'source' and owner:
+        return f'door::good_source(*{owner}, {n})'
+    if k == 'root' and owner:
+        return f'door::good_root(*{owner}, {n})'
+    if k == 'rank' and owner:
+        return f'door::good_rank(*{owner}, {n})'
+    if k == 'buf' and p.count:
+        return f'door::good_buffer({n}, {p.count.name}, {p.datatype.name}_)'
+    if k == 'buf_coll' and p.count:
+        return f'door::good_coll_buffer({n}, {p.count.name}, {p.datatype.name}_, *{owner})'
+    if k in ('requests', 'requests_in'):
+        return f'({n} != nullptr || {f.params[p.index - 1].name} == 0)'
+    if k in ('string', 'string_out', 'flag_out', 'int_out', 'count_out', 'size_out', 'int_inout', 'addr_out', 'status_in',
+             'status_inout', 'keyval_out', 'keyval_inout'):
+        return f'{n} != nullptr'
+    return None
+
+
+def checks(f):
+    """All checks, the owner's first, then the other handles, then the rest: a later one may rely on the objects."""
+    comm = f.of_kind('comm')
+
+    def rank(p):
+        return 0 if p is comm else 1 if family(p.kind) else 3 if p.kind in ('buf', 'buf_coll') else 2
+    out = []
+    if f.when == 'active' and not f.of_kind(*OWNERS):
+        out.append('door::active(p)')
+    for p in sorted(f.params, key=rank):
+        expression = check(f, p)
+        if expression is None:
+            continue
+        cond = condition(p, comm.name if comm else None)
+        out.append(f'(!({cond}) || {expression})' if cond else expression)
+    return out
+
+
+def argument(f, p):
+    n, k = p.name, p.kind
+    fam = family(k)
+    if fam and k not in ('comm_null', 'file_null'):
+        head, tail = fam
+        if tail in ('inout', 'out', 'null_inout'):
+            return f'&{n}_'
+        if k == 'info':
+            return f'{n}_'
+        return f'*{n}_'
+    if k == 'comm_null':
+        return f'obj::comm_or_null(p, {n})'
+    if k == 'file_null':
+        return f'obj::file_or_null(p, {n})'
+    if k in ('buf', 'buf_coll'):
+        data = f'const_cast<void*>(static_cast<const void*>({n}))'
+        return f'type::Buffer{{{data}, {p.count.name}, {p.datatype.name}_}}' if p.count else data
+    if k in ('dest', 'source') and p.tag:
+        return f'p2p::Envelope{{{n}, {p.tag.name}}}'
+    if k in ('counts', 'displs') or (k == 'ints' and p.wide_twin):
+        return f'door::ints({n})'
+    if k in ('status', 'statuses'):
+        return f'reinterpret_cast<obj::Status*>({n})'
+    if k == 'status_in':
+        return f'*reinterpret_cast<const obj::Status*>({n})'
+    if k == 'status_inout':
+        return f'*reinterpret_cast<obj::Status*>({n})'
+    if local(p):
+        return f'&{n}_'
+    return n
+
+
+def local(p):
+    """(declaration, what follows success) for results that pass through a local; None for the others."""
+    n = p.name
+    fam = family(p.kind)
+    if fam and fam[1] in ('inout', 'out', 'null_inout'):
+        return None, f'*{n} = obj::handle_of({n}_);'
+    if p.kind == 'flag_out':
+        return f'bool {n}_ = false;', f'*{n} = {n}_;'
+    if p.kind == 'count_out':
+        return f'int64_t {n}_ = 0;', f'door::store_or_undefined({n}, {n}_);'
+    if p.kind == 'size_out' or (p.kind == 'int_inout' and p.wide_twin):
+        start = f'*{n}' if p.kind == 'int_inout' else '0'
+        return f'int64_t {n}_ = {start};', f'if (!door::store({n}, {n}_)) return door::too_large(fn, OWNER, {p.index});'
+    return None
+
+
+def call_arguments(f):
+    """(callee, [C++ arguments]) from the row's impl: `ns::name` alone takes all parameters in order."""
+    callee, bracket, rest = f.impl.partition('(')
+    if not bracket:
+        return callee, [argument(f, p) for p in f.params if not p.absorbed and p.kind != 'varargs']
+    args = []
+    for token in [t.strip() for t in rest.rstrip(')').split(',') if t.strip()]:
+        p = f.param(token)
+        args.append(argument(f, p) if p else ('true' if f.large else 'false') if token == 'large' else token)
+    return callee, args
+
+
+def error_owner(f):
+    """The expression for the object whose error handler is used; null: MPI_COMM_SELF's."""
+    if f.errors == 'errhandler':
+        return f.of_kind('errh').name + '_'
+    if f.errors in ('comm', 'win', 'file', 'session'):
+        p = f.of_kind(f.errors, f.errors + '_inout')
+        if p:
+            return p.name + '_'
+    return 'nullptr'
+
+
+def words(f):
+    return ', '.join(f'door::word({p.name})' for p in f.params if p.kind != 'varargs')
+
+
+def names(f):
+    return ', '.join(p.name for p in f.params if p.kind != 'varargs')
+
+
+def write_function(f):
+    out = []
+    has_values = any(p.kind != 'varargs' for p in f.params)
+    values = f'const intptr_t v[] = {{{words(f)}}};' if has_values else 'const intptr_t* v = nullptr;'
+    head = f.declaration('P').replace('(void)', '()')
+    if f.impl is None:
+        body = f'return door::unsupported(functions[{f.number}], v);'
+        if f.returns != 'int' or f.errors == 'none':
+            values, body = '', f'return {{}};'
+        return [f'{head} {{', f'    {values}', f'    {body}', '}'] if values else [f'{head} {{ {body} }}']
+    callee, args = call_arguments(f)
+    if f.errors == 'none':
+        call = f'{callee}({", ".join(["*obj::process"] + args)})'
+        return [f'{head} {{ return {call}; }}']
+    conditions = checks(f)
+    if conditions:
+        reject = f.declaration('reject_').replace('(void)', '()').replace(', ...', '')
+        out += [f'static WEFT_COLD {reject} {{', f'    {values}', f'    return door::reject(functions[{f.number}], v);', '}']
+    out += [f'{head} {{', '    obj::Process& p = *obj::process;']
+    out += [f'    {line}' for line in map(resolve, f.params) if line]
+    if conditions:
+        joined = '\n                 && '.join(conditions)
+        out += [f'    if (WEFT_CHECKS && WEFT_UNLIKELY(!({joined})))', f'        return reject_{f.name}({names(f)});']
+    results = [r for r in map(local, f.params) if r]
+    out += [f'    {declaration}' for declaration, _ in results if declaration]
+    out += [f'    Err e = {callee}({", ".join(["p"] + args)});']
+    out += [f'    if (WEFT_UNLIKELY(e != Err::ok)) return door::raise(functions[{f.number}], {error_owner(f)}, e);']
+    for _, after in results:
+        out.append('    ' + after.replace('fn, OWNER', f'functions[{f.number}], {error_owner(f)}'))
+    out += ['    return MPI_SUCCESS;', '}']
+    return out
+
+
+def write_entries(tables, area):
+    functions = [f for f in tables.functions if f.area == area]
+    spaces = {f.impl.partition('(')[0].rpartition('::')[0] for f in functions if f.impl}
+    includes = sorted({h for s in spaces for h in tables.includes[s]} | {'p2p/p2p.hpp'})
+    out = [f'// The entry points of area "{area}". Generated from tables/; see gen/entries.py.',
+           '#pragma GCC visibility push(default)', '#include <mpi.h>', '#pragma GCC visibility pop', '',
+           '#include "api/door.hpp"']
+    out += [f'#include "{h}"' for h in includes]
+    out += ['', 'namespace {', 'using namespace weft;', 'using door::functions;', '}', '', 'extern "C" {', '']
+    for f in functions:
+        out += write_function(f)
+        alias = f.declaration().replace('(void)', '()')
+        out += [f'{alias} __attribute__((weak, alias("P{f.name}")));', '']
+    return '\n'.join(out + ['}', ''])
+
+
+def write_api_table(tables):
+    out = ['// What the door knows of each function, for its cold paths, and the list of what is implemented.',
+           '// Generated from tables/; see gen/entries.py.', '#include "api/door.hpp"', '',
+           'namespace weft::door {', '', 'namespace {', 'constexpr Arg arguments[] = {']
+    first = []
+    total = 0
+    for f in tables.functions:
+        first.append(total)
+        for p in f.params:
+            cond = p.cond or 'always'
+            in_place = f.param(p.in_place_of).index if p.in_place_of else -1
+            count = p.count.index if p.count else -1
+            datatype = p.datatype.index if p.datatype else -1
+            if p.kind in ('requests', 'requests_in'):
+                count = p.index - 1
+            out.append(f'    {{"{p.name}", ArgKind::{p.kind if p.kind != "int" else "int_"}, Significant::{cond}, {in_place}, {count}, {datatype}}},')
+            total += 1
+    out += ['};', '}  // namespace', '', 'const Function functions[] = {']
+    for f, start in zip(tables.functions, first):
+        owner = next((p.index for p in f.params if p.kind in (f.errors, f.errors + '_inout') or
+                      (f.errors == 'errhandler' and p.kind == 'errh')), -1)
+        number = sum(1 for p in f.params if p.kind != 'varargs')
+        errors = {'none': 'none'}.get(f.errors, f.errors)
+        out.append(f'    {{"{f.name}", arguments + {start}, {number}, Errors::{errors}, {owner}, '
+                   f'{"true" if f.when == "any" else "false"}, {"true" if f.impl else "false"}}},')
+    out += ['};', f'const int n_functions = {len(tables.functions)};', '', '}  // namespace weft::door', '',
+            '// One line for each function: its name, and 1 if it is implemented, else 0.',
+            'extern "C" __attribute__((visibility("default"))) const char* weft_api_list(void) {', '    return']
+    out += [f'        "{f.name} {1 if f.impl else 0}\\n"' for f in tables.functions]
+    out[-1] += ';'
+    return '\n'.join(out + ['}', ''])

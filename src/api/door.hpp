@@ -1,0 +1,98 @@
+// The door: what generated entry points are made of. Handles are resolved by obj/handles.hpp, arguments are checked by
+// the small functions here, and everything that goes wrong ends in one of the cold functions at the end.
+// Included by api/ and the generated files alone. No lock; error handlers run with none held.
+#pragma once
+#include "api/function.hpp"
+#include "base/err.hpp"
+#include "base/object.hpp"
+#include "obj/handles.hpp"
+#include "obj/ints.hpp"
+#include "obj/status.hpp"
+
+namespace weft::door {
+
+// ---- checks. Each is true for a good argument and costs a compare or two.
+
+template <Kind K> bool good(const void* object) { return static_cast<const Object*>(object)->kind == K; }
+inline bool good_or_null(const obj::Info* i) { return i == nullptr || i->kind == Kind::info; }
+inline bool good_request(const obj::Request* r) { return r->kind == Kind::request && r != &obj::null_request; }
+
+inline bool is_type(const type::Type* t) { return t->kind == Kind::type; }
+inline bool known(const type::Type* t) { return is_type(t) && !t->is(type::Type::unsupported); }
+// Fit for communication.
+inline bool usable(const type::Type* t) {
+    constexpr uint32_t mask = type::Type::committed | type::Type::unsupported;
+    return is_type(t) && (t->flags & mask) == type::Type::committed;
+}
+
+inline bool active(const obj::Process& p) { return p.phase.load(std::memory_order_relaxed) == obj::Phase::active; }
+
+// MPI_BOTTOM is a null pointer in this ABI: right with nothing to transfer, and with a type made of addresses.
+inline bool good_buffer(const void* buf, int64_t count, const type::Type* t) {
+    return WEFT_LIKELY(buf != nullptr) || count == 0 || t->size == 0 || t->is(type::Type::absolute);
+}
+// Collectives: MPI_IN_PLACE is no null pointer; on intercommunicators and topologies the buffer may be unused.
+inline bool good_coll_buffer(const void* buf, int64_t count, const type::Type* t, const obj::Comm& c) {
+    return good_buffer(buf, count, t) || c.is_inter() || c.topology != nullptr;
+}
+
+inline bool good_recv_tag(int tag) { return tag >= 0 || tag == obj::any_tag; }
+inline bool good_source(const obj::Comm& c, int rank) { return c.valid_peer(rank) && rank != -2; }
+inline bool good_rank(const obj::Comm& c, int rank) {
+    return static_cast<uint32_t>(rank) < static_cast<uint32_t>(c.remote_size);
+}
+inline bool good_root(const obj::Comm& c, int root) {
+    return good_rank(c, root) || (c.is_inter() && (root == obj::root_self || root == obj::proc_null));
+}
+
+// Where an argument of a rooted collective is significant.
+inline bool at_root(const obj::Comm& c, int root) { return c.is_inter() ? root == obj::root_self : root == c.rank; }
+inline bool at_leaf(const obj::Comm& c, int root) { return !c.is_inter() || root >= 0; }
+inline bool at_part(const obj::Comm& c, int root) { return !c.is_inter() || root != obj::proc_null; }
+
+// ---- passing values
+
+template <class H> H load(const H* handle, H null) { return WEFT_LIKELY(handle != nullptr) ? *handle : null; }
+
+inline obj::Ints ints(const int* a) { return {a, false}; }
+inline obj::Ints ints(const int64_t* a) { return {a, true}; }
+
+inline bool store(int* out, int64_t value) {
+    if (value != static_cast<int>(value)) return false;
+    *out = static_cast<int>(value);
+    return true;
+}
+inline bool store(int64_t* out, int64_t value) {
+    *out = value;
+    return true;
+}
+template <class Int> void store_or_undefined(Int* out, int64_t value) {
+    if (!store(out, value)) *out = MPI_UNDEFINED;
+}
+
+// Any argument as a word, for the cold paths.
+template <class T> intptr_t word(T value) {
+    if constexpr (std::is_pointer_v<T>) return reinterpret_cast<intptr_t>(value);
+    else return static_cast<intptr_t>(value);
+}
+
+// ---- what goes wrong. All return the code for the caller of MPI, after the error handler returned.
+
+// Some check failed: finds out which, by the same rules, and raises.
+WEFT_COLD int reject(const Function&, const intptr_t* values);
+// The implementation reported `e`; `owner` is the object whose error handler serves the call, or null.
+WEFT_COLD int raise(const Function&, const void* owner, Err e);
+WEFT_COLD int too_large(const Function&, const void* owner, int argument);
+// A function that is not there yet: checks its arguments, then raises MPI_ERR_UNSUPPORTED_OPERATION.
+WEFT_COLD int unsupported(const Function&, const intptr_t* values);
+
+// The first wrong argument, by its index, with its class; {ok, -1} if there is none. The reason is left in fail_text().
+struct Finding { Err error; int argument; };
+Finding examine(const Function&, const intptr_t* values);
+
+// For implementations that learn late whose error it is (completion of requests): serves this thread's next raise().
+void blame(const obj::Comm* comm);
+// Runs a user's error handler.
+void call_user(obj::Errhandler& h, const obj::Comm* comm, int code);
+
+}  // namespace weft::door

@@ -1,0 +1,135 @@
+// The raise path: from an Err to the user's error handler, or to the end of the job.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+#include "api/door.hpp"
+#include "obj/errors.hpp"
+
+#if __has_include("boot/boot.hpp")
+#include "boot/boot.hpp"
+#endif
+
+namespace weft::door {
+
+namespace {
+
+// Set by blame(), used and cleared by the next raise of this thread.
+thread_local const obj::Comm* blamed = nullptr;
+
+// What a user may do about an error that ends the job by default.
+const char hint[] = "set another error handler (MPI_Comm_set_errhandler) to get an error code instead";
+
+void describe(const Function& f, int code, char* line, int size) {
+    char class_name[MPI_MAX_ERROR_STRING];
+    obj::error_name(*obj::process, code, class_name, sizeof class_name);
+    const char* why = fail_text();
+    obj::Process& p = *obj::process;
+    char who[32] = "";
+    if (p.job != nullptr) snprintf(who, sizeof who, "rank %d: ", p.world_rank);
+    if (why[0] != 0)
+        snprintf(line, static_cast<size_t>(size), "%s%s: %s; %s", who, f.name, why, class_name);
+    else
+        snprintf(line, static_cast<size_t>(size), "%s%s: %s", who, f.name, class_name);
+}
+
+[[noreturn]] void end_job(const char* line, int code) {
+    obj::Process& p = *obj::process;
+    char text[1024];
+    snprintf(text, sizeof text, "%s (%s)", line, hint);
+#if __has_include("boot/boot.hpp")
+    if (p.job != nullptr) boot::abort(p.job, code, text);
+#endif
+    (void)p;
+    fprintf(stderr, "weft: %s\n", text);
+    fflush(stderr);
+    _exit(code > 0 && code < 126 ? code : 1);
+}
+
+// Calls `h`; returns the code that the MPI function shall return.
+int deliver(const Function& f, obj::Errhandler& h, const obj::Comm* comm, int code) {
+    char line[900];
+    describe(f, code, line, sizeof line);
+    clear_fail_text();
+    switch (h.action) {
+    case obj::Errhandler::fatal:
+    case obj::Errhandler::abort:
+        end_job(line, code);
+    case obj::Errhandler::return_code:
+        return code;
+    case obj::Errhandler::user:
+        call_user(h, comm, code);
+    }
+    return code;
+}
+
+const Object* head(const void* object) { return static_cast<const Object*>(object); }
+
+}  // namespace
+
+void call_user(obj::Errhandler& h, const obj::Comm* comm, int code) {
+    int error = code;
+    MPI_Comm c = comm != nullptr ? obj::handle_of(comm) : MPI_COMM_SELF;
+    switch (h.target) {
+    case obj::Errhandler::comm: h.comm_fn(&c, &error); break;
+    case obj::Errhandler::win: { MPI_Win w = MPI_WIN_NULL; h.win_fn(&w, &error); break; }
+    case obj::Errhandler::file: { MPI_File x = MPI_FILE_NULL; h.file_fn(&x, &error); break; }
+    case obj::Errhandler::session: { MPI_Session s = MPI_SESSION_NULL; h.session_fn(&s, &error); break; }
+    case obj::Errhandler::any: break;
+    }
+}
+
+void blame(const obj::Comm* comm) { blamed = comm; }
+
+int raise(const Function& f, const void* owner, Err e) {
+    obj::Process& p = *obj::process;
+    int code = static_cast<int>(e);
+    const obj::Comm* comm = blamed;
+    blamed = nullptr;
+    if (f.errors == Errors::tool || f.errors == Errors::none) return code;
+    if (owner != nullptr && head(owner)->kind == Kind::comm) comm = static_cast<const obj::Comm*>(owner);
+    if (owner != nullptr && head(owner)->kind == Kind::errhandler)
+        return deliver(f, *static_cast<obj::Errhandler*>(const_cast<void*>(owner)), nullptr, code);
+    if (comm != nullptr && comm->kind == Kind::comm && active(p))
+        return deliver(f, obj::errhandler_of(p, *comm), comm, code);
+    // Files start with MPI_ERRORS_RETURN.
+    if (f.errors == Errors::file) return deliver(f, obj::errors_return, nullptr, code);
+    return deliver(f, obj::default_errhandler(p), nullptr, code);
+}
+
+int too_large(const Function& f, const void* owner, int argument) {
+    return raise(f, owner, fail(Err::value_too_large, "the result does not fit %s (argument %d); the form %s_c returns it",
+                                f.args[argument].name, argument + 1, f.name));
+}
+
+// The owner's object if its handle is good, else null.
+static const void* good_owner(const Function& f, const intptr_t* values) {
+    if (f.owner < 0) return nullptr;
+    obj::Process& p = *obj::process;
+    const void* word = reinterpret_cast<const void*>(values[f.owner]);
+    switch (f.args[f.owner].kind) {
+    case ArgKind::comm: return obj::comm_or_null(p, static_cast<MPI_Comm>(const_cast<void*>(word)));
+    case ArgKind::comm_inout:
+        return word != nullptr ? obj::comm_or_null(p, *static_cast<const MPI_Comm*>(word)) : nullptr;
+    case ArgKind::errh: {
+        auto* h = obj::errh_of(p, static_cast<MPI_Errhandler>(const_cast<void*>(word)));
+        return h->kind == Kind::errhandler ? h : nullptr;
+    }
+    default: return nullptr;
+    }
+}
+
+int reject(const Function& f, const intptr_t* values) {
+    Finding found = examine(f, values);
+    if (found.error == Err::ok) found.error = fail(Err::intern, "an argument was rejected for no reason found");
+    return raise(f, good_owner(f, values), found.error);
+}
+
+int unsupported(const Function& f, const intptr_t* values) {
+    if (f.errors == Errors::tool) return MPI_T_ERR_NOT_SUPPORTED;
+    if (Finding found = examine(f, values); found.error != Err::ok) return raise(f, good_owner(f, values), found.error);
+    return raise(f, good_owner(f, values), fail(Err::unsupported, "this version of Weft lacks this function"));
+}
+
+}  // namespace weft::door

@@ -1,0 +1,89 @@
+#include "obj/errhandler.hpp"
+
+#include <cstdlib>
+
+#include "obj/comm.hpp"
+#include "obj/process.hpp"
+
+namespace weft::obj {
+
+constinit Errhandler errors_are_fatal = {{Kind::errhandler, 0x141}, Errhandler::fatal, Errhandler::any, {1}, {nullptr}};
+constinit Errhandler errors_abort = {{Kind::errhandler, 0x142}, Errhandler::abort, Errhandler::any, {1}, {nullptr}};
+constinit Errhandler errors_return = {{Kind::errhandler, 0x143}, Errhandler::return_code, Errhandler::any, {1}, {nullptr}};
+
+namespace {
+
+Err create(Process& p, Errhandler::Target target, void (*fn)(), Errhandler** out) {
+    if (fn == nullptr) return fail(Err::arg, "the function of an error handler is a null pointer");
+    Errhandler* e;
+    {
+        SpinGuard guard(p.pool_lock);
+        if ((e = p.free_errhandlers) != nullptr) p.free_errhandlers = e->next;
+    }
+    if (e == nullptr) e = static_cast<Errhandler*>(calloc(1, sizeof(Errhandler)));
+    if (e == nullptr) return fail(Err::no_mem, "no memory for an error handler");
+    e->action = Errhandler::user;
+    e->target = target;
+    e->refs.store(1, std::memory_order_relaxed);
+    e->comm_fn = reinterpret_cast<MPI_Comm_errhandler_function*>(fn);
+    e->id = 0;
+    e->kind = Kind::errhandler;
+    *out = e;
+    return Err::ok;
+}
+
+}  // namespace
+
+void release(Process& p, Errhandler& e) {
+    if (e.predefined() || e.refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    SpinGuard guard(p.pool_lock);
+    e.kind = Kind::dead;
+    e.next = p.free_errhandlers;
+    p.free_errhandlers = &e;
+}
+
+Errhandler& default_errhandler(Process& p) {
+    if (p.self.kind == Kind::comm && p.self.errhandler != nullptr) return *p.self.errhandler;
+    return p.self_errhandler != nullptr ? *p.self_errhandler : errors_are_fatal;
+}
+
+Errhandler& errhandler_of(Process&, const Comm& c) { return c.errhandler != nullptr ? *c.errhandler : errors_are_fatal; }
+
+Err comm_create_errhandler(Process& p, MPI_Comm_errhandler_function* fn, Errhandler** out) {
+    return create(p, Errhandler::comm, reinterpret_cast<void (*)()>(fn), out);
+}
+Err win_create_errhandler(Process& p, MPI_Win_errhandler_function* fn, Errhandler** out) {
+    return create(p, Errhandler::win, reinterpret_cast<void (*)()>(fn), out);
+}
+Err file_create_errhandler(Process& p, MPI_File_errhandler_function* fn, Errhandler** out) {
+    return create(p, Errhandler::file, reinterpret_cast<void (*)()>(fn), out);
+}
+Err session_create_errhandler(Process& p, MPI_Session_errhandler_function* fn, Errhandler** out) {
+    return create(p, Errhandler::session, reinterpret_cast<void (*)()>(fn), out);
+}
+
+Err comm_set_errhandler(Process& p, Comm& c, Errhandler& e) {
+    if (!e.predefined() && e.target != Errhandler::comm)
+        return fail(Err::errhandler, "this error handler is not one for communicators");
+    retain(e);
+    Errhandler* old = c.errhandler;
+    c.errhandler = &e;
+    if (old != nullptr) release(p, *old);
+    return Err::ok;
+}
+
+Err comm_get_errhandler(Process& p, Comm& c, Errhandler** out) {
+    Errhandler& e = errhandler_of(p, c);
+    retain(e);
+    *out = &e;
+    return Err::ok;
+}
+
+// A predefined handler may have been got by Comm_get_errhandler, which obliges the user to free it.
+Err errhandler_free(Process& p, Errhandler** e) {
+    release(p, **e);
+    *e = nullptr;
+    return Err::ok;
+}
+
+}  // namespace weft::obj

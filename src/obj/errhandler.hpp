@@ -1,0 +1,53 @@
+// Error handlers. A communicator (window, file, session) holds a reference to one; a null pointer stands for the default.
+// Any floor from obj/ upwards may include this. Reference counts are atomic, all else is immutable; no lock.
+#pragma once
+#include <mpi.h>
+
+#include <atomic>
+
+#include "base/err.hpp"
+#include "base/object.hpp"
+
+namespace weft::obj {
+
+struct Process;
+struct Comm;
+
+struct Errhandler : Object {
+    enum Action : uint8_t { fatal, abort, return_code, user };
+    enum Target : uint8_t { any, comm, win, file, session };
+    Action action;
+    Target target;                // what it may be set on; predefined ones: anything
+    std::atomic<int32_t> refs;    // the handle, and every object that holds it
+    union {
+        MPI_Comm_errhandler_function* comm_fn;
+        MPI_Win_errhandler_function* win_fn;
+        MPI_File_errhandler_function* file_fn;
+        MPI_Session_errhandler_function* session_fn;
+        Errhandler* next;         // link of the free list
+    };
+
+    bool predefined() const { return target == any; }
+};
+
+extern Errhandler errors_are_fatal, errors_abort, errors_return;
+
+inline void retain(Errhandler& e) {
+    if (!e.predefined()) e.refs.fetch_add(1, std::memory_order_relaxed);
+}
+void release(Process&, Errhandler& e);
+
+// The one that serves errors of a call without an object: MPI_COMM_SELF's, else the initial one.
+Errhandler& default_errhandler(Process&);
+// The communicator's; never null.
+Errhandler& errhandler_of(Process&, const Comm&);
+
+Err comm_create_errhandler(Process&, MPI_Comm_errhandler_function* fn, Errhandler** out);
+Err win_create_errhandler(Process&, MPI_Win_errhandler_function* fn, Errhandler** out);
+Err file_create_errhandler(Process&, MPI_File_errhandler_function* fn, Errhandler** out);
+Err session_create_errhandler(Process&, MPI_Session_errhandler_function* fn, Errhandler** out);
+Err comm_set_errhandler(Process&, Comm&, Errhandler&);
+Err comm_get_errhandler(Process&, Comm&, Errhandler** out);
+Err errhandler_free(Process&, Errhandler** e);
+
+}  // namespace weft::obj

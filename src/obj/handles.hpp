@@ -1,0 +1,175 @@
+// Handles and objects: the only place where one becomes the other. Predefined handles are small integers (their ABI
+// numbers), all others are the objects' addresses. For api/ and the implementations of calls; no lock.
+#pragma once
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+
+#include "base/object.hpp"
+#include "obj/comm.hpp"
+#include "obj/errhandler.hpp"
+#include "obj/group.hpp"
+#include "obj/info.hpp"
+#include "obj/process.hpp"
+#include "obj/request.hpp"
+#include "type/predefined.hpp"
+#include "type/type.hpp"
+
+#if __has_include("op/predefined.hpp")
+#include "op/predefined.hpp"
+#endif
+
+namespace weft::op { struct Op; }
+
+namespace weft::obj {
+
+struct Win;
+struct File;
+struct Session;
+struct Message;
+
+// Addresses below this are handles of predefined objects, assigned or not.
+inline constexpr uintptr_t first_address = 0x1000;
+
+// What an unassigned small number is the handle of; large enough to be read as any object.
+struct alignas(64) BadObject { Object head; char zeros[512]; };
+extern const BadObject bad_object;
+extern Request null_request;            // MPI_REQUEST_NULL: forever inactive, never written
+extern const BadObject no_proc_message; // MPI_MESSAGE_NO_PROC
+
+namespace detail {
+
+inline uintptr_t number(const void* handle) { return reinterpret_cast<uintptr_t>(handle); }
+template <class T> T* object(const void* handle) { return static_cast<T*>(const_cast<void*>(handle)); }
+template <class T> T* bad() { return object<T>(&bad_object); }
+template <class H> H predefined_handle(uintptr_t n) { return reinterpret_cast<H>(n); }
+
+// Byte offset of each predefined type in type::predefined; the bad handle's (0) everywhere else.
+constexpr auto make_type_offsets() {
+    std::array<uint16_t, first_address> a{};
+    for (int v = 0; v < static_cast<int>(first_address); v++)
+        a[static_cast<size_t>(v)] = static_cast<uint16_t>(static_cast<size_t>(type::predefined_index(v)) * sizeof(type::Type));
+    return a;
+}
+inline constexpr std::array<uint16_t, first_address> type_offsets = make_type_offsets();
+static_assert(sizeof(type::Type) * type::n_predefined < 65536, "offsets are kept in 16 bits");
+
+}  // namespace detail
+
+// ---- handle to object. Always yields something with a kind to compare, except where a null is said to be possible.
+
+WEFT_INLINE type::Type* type_of(Process&, MPI_Datatype h) {
+    if (uintptr_t v = detail::number(h); WEFT_LIKELY(v < first_address)) {
+        const char* base = reinterpret_cast<const char*>(&type::predefined);
+        return detail::object<type::Type>(base + detail::type_offsets[v]);
+    }
+    return detail::object<type::Type>(h);
+}
+inline type::Type* type_of(MPI_Datatype h) { return type_of(*process, h); }
+
+WEFT_INLINE Comm* comm_of(Process& p, MPI_Comm h) {
+    uintptr_t v = detail::number(h);
+    if (uintptr_t slot = v - 0x100; WEFT_LIKELY(slot < 3)) return p.comms[slot];
+    return WEFT_LIKELY(v >= first_address) ? detail::object<Comm>(h) : detail::bad<Comm>();
+}
+// For arguments that only some callers have to give: null unless it is a communicator.
+inline Comm* comm_or_null(Process& p, MPI_Comm h) {
+    Comm* c = comm_of(p, h);
+    return c->kind == Kind::comm ? c : nullptr;
+}
+
+WEFT_INLINE Request* request_of(Process&, MPI_Request h) {
+    uintptr_t v = detail::number(h);
+    if (WEFT_LIKELY(v >= first_address)) return detail::object<Request>(h);
+    return v == 0x180 ? &null_request : detail::bad<Request>();
+}
+inline Request* request_of(MPI_Request h) { return request_of(*process, h); }
+
+inline Group* group_of(Process&, MPI_Group h) {
+    uintptr_t v = detail::number(h);
+    if (v >= first_address) return detail::object<Group>(h);
+    return v == 0x109 ? &group_empty : detail::bad<Group>();
+}
+// Null for MPI_INFO_NULL.
+inline Info* info_of(Process& p, MPI_Info h) {
+    uintptr_t v = detail::number(h);
+    if (v >= first_address) return detail::object<Info>(h);
+    return v == 0x130 ? nullptr : v == 0x131 ? info_env(p) : detail::bad<Info>();
+}
+inline Errhandler* errh_of(Process&, MPI_Errhandler h) {
+    switch (detail::number(h)) {
+    case 0x141: return &errors_are_fatal;
+    case 0x142: return &errors_abort;
+    case 0x143: return &errors_return;
+    }
+    return detail::number(h) >= first_address ? detail::object<Errhandler>(h) : detail::bad<Errhandler>();
+}
+inline Win* win_of(Process&, MPI_Win h) {
+    return detail::number(h) >= first_address ? detail::object<Win>(h) : detail::bad<Win>();
+}
+inline File* file_of(Process&, MPI_File h) {
+    return detail::number(h) >= first_address ? detail::object<File>(h) : detail::bad<File>();
+}
+// Null for MPI_FILE_NULL, whose error handler is that of files yet to be opened.
+inline File* file_or_null(Process& p, MPI_File h) { return detail::number(h) == 0x118 ? nullptr : file_of(p, h); }
+inline Session* session_of(Process&, MPI_Session h) {
+    return detail::number(h) >= first_address ? detail::object<Session>(h) : detail::bad<Session>();
+}
+inline Message* message_of(Process&, MPI_Message h) {
+    uintptr_t v = detail::number(h);
+    if (v >= first_address) return detail::object<Message>(h);
+    return v == 0x129 ? detail::object<Message>(&no_proc_message) : detail::bad<Message>();
+}
+#if __has_include("op/predefined.hpp")
+inline op::Op* op_of(Process&, MPI_Op h) {
+    uintptr_t v = detail::number(h);
+    return v >= first_address ? detail::object<op::Op>(h)
+                              : const_cast<op::Op*>(op::predefined_at(static_cast<int>(v)));
+}
+inline MPI_Op handle_of(const op::Op* o) {
+    if (o == nullptr) return MPI_OP_NULL;
+    const auto* head = reinterpret_cast<const Object*>(o);
+    bool named = head->id > 0 && head->id < static_cast<int>(first_address);
+    return named ? detail::predefined_handle<MPI_Op>(static_cast<uintptr_t>(head->id)) : detail::object<MPI_ABI_Op>(o);
+}
+#else
+inline op::Op* op_of(Process&, MPI_Op) { return detail::bad<op::Op>(); }
+inline MPI_Op handle_of(const op::Op*) { return MPI_OP_NULL; }
+#endif
+
+// ---- object to handle; null gives the null handle.
+
+inline MPI_Datatype handle_of(const type::Type* t) {
+    return t == nullptr ? MPI_DATATYPE_NULL : detail::object<MPI_ABI_Datatype>(type::handle_of(*t));
+}
+inline MPI_Request handle_of(const Request* r) {
+    return r == nullptr || r == &null_request ? MPI_REQUEST_NULL : detail::object<MPI_ABI_Request>(r);
+}
+inline MPI_Comm handle_of(const Comm* c) {
+    if (c == nullptr) return MPI_COMM_NULL;
+    for (uintptr_t i = 0; i < 3; i++)
+        if (c == process->comms[i]) return detail::predefined_handle<MPI_Comm>(0x100 + i);
+    return detail::object<MPI_ABI_Comm>(c);
+}
+inline MPI_Group handle_of(const Group* g) {
+    return g == nullptr ? MPI_GROUP_NULL : g == &group_empty ? MPI_GROUP_EMPTY : detail::object<MPI_ABI_Group>(g);
+}
+inline MPI_Info handle_of(const Info* i) {
+    return i == nullptr ? MPI_INFO_NULL : i->id == 0x131 ? MPI_INFO_ENV : detail::object<MPI_ABI_Info>(i);
+}
+inline MPI_Errhandler handle_of(const Errhandler* e) {
+    if (e == nullptr) return MPI_ERRHANDLER_NULL;
+    bool named = e->id > 0 && e->id < static_cast<int>(first_address);
+    return named ? detail::predefined_handle<MPI_Errhandler>(static_cast<uintptr_t>(e->id))
+                 : detail::object<MPI_ABI_Errhandler>(e);
+}
+inline MPI_Win handle_of(const Win* w) { return w ? detail::object<MPI_ABI_Win>(w) : MPI_WIN_NULL; }
+inline MPI_File handle_of(const File* f) { return f ? detail::object<MPI_ABI_File>(f) : MPI_FILE_NULL; }
+inline MPI_Session handle_of(const Session* s) { return s ? detail::object<MPI_ABI_Session>(s) : MPI_SESSION_NULL; }
+inline MPI_Message handle_of(const Message* m) {
+    if (m == nullptr) return MPI_MESSAGE_NULL;
+    return detail::number(m) == detail::number(&no_proc_message) ? MPI_MESSAGE_NO_PROC : detail::object<MPI_ABI_Message>(m);
+}
+
+}  // namespace weft::obj

@@ -1,0 +1,54 @@
+// What a Process keeps by name and number rather than by pointer: user error codes, keyvals, integer ids, MPI_INFO_ENV,
+// what a Fortran layer told. Made on first use, so that it is there before initialisation; for obj/ and api/.
+// `lock` guards all of it and is a leaf.
+#pragma once
+#include <cstdint>
+
+#include "base/err.hpp"
+#include "base/object.hpp"
+#include "base/spin.hpp"
+
+namespace weft::obj {
+
+struct Process;
+struct Info;
+struct Keyval;
+
+// A user's error class or code; the number is first_user_code + index.
+struct UserError {
+    enum State : uint8_t { unused, is_class, is_code };
+    State state;
+    int32_t class_of;
+    char* text;      // null: none
+};
+
+struct Registry {
+    Spin lock;
+    Info* env;
+
+    UserError* errors;
+    int32_t n_errors, error_capacity;
+    int lastusedcode;                 // what the attribute points to
+
+    Keyval** keyvals;
+    int32_t n_keyvals, keyval_capacity;
+
+    Object** ids;                     // slot i is the object with id first_address + i
+    int32_t n_ids, id_capacity;
+
+    bool fortran_told, booleans_told;
+    int32_t logical_size;
+    unsigned char logical_true[16], logical_false[16];
+    Info* fortran;
+};
+
+// Never fails: without memory the process ends with a message.
+Registry& registry(Process&);
+
+// Makes room for one more element in a malloc'd array.
+Err grow(void** array, int32_t used, int32_t* capacity, size_t element_bytes);
+template <class T> Err grow(T** array, int32_t used, int32_t* capacity) {
+    return grow(reinterpret_cast<void**>(array), used, capacity, sizeof(T));
+}
+
+}  // namespace weft::obj
