@@ -132,7 +132,6 @@ bool write_exact(int fd, const void* data, size_t bytes) {
     return true;
 }
 
-int process_id() { return getpid(); }
 
 bool die_with(int pipe_read_end) {
     // Order matters: owner and signal first, then O_ASYNC; then look once, for the end that closed before all this.
