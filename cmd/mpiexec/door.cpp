@@ -174,13 +174,16 @@ bool Job::send_job(Rank& r) {
     if (!app.wdir.empty()) add_info(&w, "wdir", app.wdir);
     if (!app.file.empty()) add_info(&w, "file", app.file);
 
+    int fds[2] = {memfd_of(r.attaches), -1};
+    if (fds[0] < 0) return false;
+    // A process that attaches again keeps its lifeline: closing our end of it would kill the process.
+    if (r.lifeline >= 0) return send(r.link, &w, sizeof w, fds, 1);
     // A pipe per rank: the owner that the kernel kills belongs to the pipe, not to the process.
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return false;
-    if (r.lifeline >= 0) close(r.lifeline);
     r.lifeline = ends[1];
-    int fds[2] = {memfd_of(r.attaches), ends[0]};
-    bool sent = fds[0] >= 0 && send(r.link, &w, sizeof w, fds, 2);
+    fds[1] = ends[0];
+    bool sent = send(r.link, &w, sizeof w, fds, 2);
     int error = errno;
     close(ends[0]);
     errno = error;

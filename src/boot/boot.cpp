@@ -61,8 +61,7 @@ void take(Job* job, const Welcome& w, int link, const int fds[2]) {
     job->info_bytes = w.text_bytes;
     memcpy(job->info, w.text, size_t(w.text_bytes));
     job->link = link;
-    os::close_fd(&job->lifeline);
-    job->lifeline = fds[1];
+    if (fds[1] >= 0) job->lifeline = fds[1];
 }
 
 // ok with job->singleton still true: mpiexec's rank is taken, or there is no mpiexec.
@@ -87,7 +86,7 @@ Err attach_mpiexec(Job* job, int64_t rank) {
         return Err::ok;
     }
     bool whole = n == int64_t(sizeof w) && w.magic == protocol_magic && w.say == Say::welcome && w.text_bytes >= 0 &&
-                 size_t(w.text_bytes) <= sizeof w.text && fds[0] >= 0 && fds[1] >= 0;
+                 size_t(w.text_bytes) <= sizeof w.text && fds[0] >= 0 && (fds[1] >= 0 || w.generation > 0);
     if (!whole) {
         os::close_fd(&link);
         os::close_fd(&fds[0]);
@@ -97,7 +96,8 @@ Err attach_mpiexec(Job* job, int64_t rank) {
                     "beside this libmpi_abi", int(rank));
     }
     take(job, w, link, fds);
-    if (!os::die_with(job->lifeline))
+    // A process that attaches again still has the lifeline of its first time.
+    if (fds[1] >= 0 && !os::die_with(job->lifeline))
         os::say("weft: rank %d: cannot arrange to end with mpiexec (%s)", job->rank, strerror(errno));
     return Err::ok;
 }

@@ -18,7 +18,7 @@ inline constexpr int cookie_bytes = 33;                 // with the closing 0
 
 enum class Say : uint32_t {
     hello = 1,    // rank -> mpiexec; over the inherited socket it carries the far end of the rank's private socket
-    welcome,      // mpiexec -> rank: the job; carries the node's memfd and the rank's lifeline
+    welcome,      // mpiexec -> rank: the job; carries the node's memfd and, the first time, the rank's lifeline
     refused,      // mpiexec -> rank: another process is this rank already
     finalized,    // rank -> mpiexec: from here on it may exit as it likes
     abort,        // rank -> mpiexec: end the job

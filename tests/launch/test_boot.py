@@ -1,0 +1,128 @@
+"""Who am I: the job as ranks see it, processes that are no rank of their own, other launchers."""
+import os
+import socket
+import subprocess
+import sys
+import unittest
+
+import harness
+from harness import MPIEXEC, PROBE, LaunchTest, clean_environment
+
+
+def fields(line):
+    return dict(word.split("=", 1) for word in line.split())
+
+
+def alone(*words, env=None, **how):
+    return subprocess.run([PROBE, *words], env=clean_environment(**(env or {})), capture_output=True, text=True,
+                          timeout=harness.DEADLINE, **how)
+
+
+class Job(LaunchTest):
+    def test_programs_and_ranks(self):
+        r = self.good("-n", 2, PROBE, "attach", "barrier", "finalize", ":", "-n", 1, PROBE, "attach", "barrier", "finalize")
+        ranks = sorted((fields(line) for line in r.out.splitlines()), key=lambda f: int(f["rank"]))
+        self.assertEqual([f["appnum"] for f in ranks], ["0", "0", "1"])
+        self.assertEqual({f["size"] for f in ranks}, {"3"})
+        self.assertEqual({f["singleton"] for f in ranks}, {"0"})
+
+    def test_info(self):
+        r = self.good("-n", 1, "-wdir", "/", "--soft", "1", PROBE, "attach", "info=command", "info=maxprocs", "info=wdir",
+                      "info=host", "info=argv", "info=soft", "finalize")
+        self.assertIn(f"command={PROBE}\nmaxprocs=1\nwdir=/\nhost={socket.gethostname()}\nargv=attach", r.out)
+        self.assertIn("soft=1\n", r.out)
+
+    def test_attach_again(self):
+        r = self.good("-n", 2, PROBE, *("attach", "barrier", "finalize", "detach") * 3)
+        generations = sorted(fields(line)["generation"] for line in r.out.splitlines())
+        self.assertEqual(generations, ["0", "0", "1", "1", "2", "2"], r)
+
+    def test_many_ranks(self):
+        r = self.good("-n", 40, PROBE, "attach", "barrier", "finalize")
+        self.assertEqual(sorted(int(fields(line)["rank"]) for line in r.out.splitlines()), list(range(40)))
+
+
+class Descendants(LaunchTest):
+    def test_descriptor_was_closed(self):
+        code = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], close_fds=True).returncode)"
+        r = self.good("-n", 2, sys.executable, "-c", code, PROBE, "attach", "barrier", "finalize")
+        self.assertEqual({fields(line)["size"] for line in r.out.splitlines()}, {"2"}, r)
+
+    def test_descriptor_number_means_something_else(self):
+        code = ("import os, sys\n"
+                "fd = int(os.environ['WEFT_BOOT_FD'].split(':')[0])\n"
+                "import socket; a, b = socket.socketpair(); os.dup2(a.fileno(), fd); os.set_inheritable(fd, True)\n"
+                "os.execv(sys.argv[1], sys.argv[1:])")
+        r = self.good("-n", 2, sys.executable, "-c", code, PROBE, "attach", "barrier", "finalize")
+        self.assertEqual({fields(line)["size"] for line in r.out.splitlines()}, {"2"}, r)
+
+    def test_child_of_a_rank_runs_alone(self):
+        r = self.good("-n", 2, "sh", "-c", f"{PROBE} attach barrier finalize && {PROBE} attach finalize")
+        seen = sorted((fields(line)["size"], fields(line)["singleton"]) for line in r.out.splitlines())
+        self.assertEqual(seen, [("1", "1")] * 2 + [("2", "0")] * 2, r)
+        self.assertEqual(r.err.count("it runs alone"), 2, r)
+        self.assertEqual(r.err.count("\n"), 2, r)
+
+    def test_two_at_once_never_mix(self):
+        # Both children share the inherited socket; exactly one of them becomes the rank.
+        r = self.good("-n", 1, "sh", "-c", f"{PROBE} attach sleep=0.3 finalize & {PROBE} attach sleep=0.3 finalize; wait")
+        self.assertEqual(sorted(fields(line)["singleton"] for line in r.out.splitlines()), ["0", "1"], r)
+
+    def test_wrong_cookie_is_refused(self):
+        code = "import os, sys; os.environ['WEFT_COOKIE'] = 'x' * 32; os.execv(sys.argv[1], sys.argv[1:])"
+        r = self.run_job("-n", 1, sys.executable, "-c", code, PROBE, "attach")
+        self.assertEqual(r.status, 77, r)
+
+    def test_strangers_do_no_harm(self):
+        # Noise on the listening socket, and connections that never say anything.
+        code = ("import os, socket, subprocess, sys\n"
+                "keep = []\n"
+                "for i in range(20):\n"
+                "    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+                "    s.connect('\\0' + os.environ['WEFT_BOOT_ADDR'])\n"
+                "    if i % 2: s.send(os.urandom(1 + 37 * i))\n"
+                "    keep.append(s)\n"
+                "sys.exit(subprocess.run(sys.argv[1:]).returncode)")
+        r = self.good("-n", 1, sys.executable, "-c", code, PROBE, "attach", "finalize")
+        self.assertIn("rank=0 size=1", r.out)
+
+
+class Alone(unittest.TestCase):
+    def test_singleton(self):
+        r = alone("attach", "finalize")
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertIn("rank=0 size=1 appnum=-1", r.stdout)
+        self.assertIn("singleton=1", r.stdout)
+
+    def test_in_a_batch_allocation(self):
+        r = alone("attach", env={"SLURM_NTASKS": "8", "SLURM_JOB_ID": "1"})
+        self.assertEqual(r.returncode, 0, r)
+
+    def test_slurm_step_of_one_task(self):
+        self.assertEqual(alone("attach", env={"SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}).returncode, 0)
+
+    def test_firm_evidence_is_fatal_and_explained(self):
+        for env in ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}, {"OMPI_COMM_WORLD_SIZE": "2"},
+                    {"PMIX_NAMESPACE": "job.1"}, {"PMI_RANK": "0", "PMI_SIZE": "2"}):
+            with self.subTest(env):
+                r = alone("attach", env=env)
+                self.assertEqual(r.returncode, 77, r)
+                self.assertIn(next(n for n in env if n != "PMI_RANK"), r.stderr)
+                self.assertIn("mpiexec", r.stderr)
+
+    def test_stale_pmi_descriptor(self):
+        self.assertEqual(alone("attach", env={"PMI_FD": "42"}).returncode, 0)
+
+    def test_nonsense_rank(self):
+        r = alone("attach", env={"WEFT_RANK": "many"})
+        self.assertEqual(r.returncode, 77)
+        self.assertIn("WEFT_RANK=many", r.stderr)
+
+    def test_abort_alone(self):
+        r = alone("attach", "abort=9")
+        self.assertEqual(r.returncode, 9)
+        self.assertEqual(r.stderr, "weft: aborted with code 9: the probe was told to\n")
+
+
+if __name__ == "__main__":
+    harness.main()

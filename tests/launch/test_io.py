@@ -1,0 +1,199 @@
+"""stdin, stdout and stderr of ranks: who gets them, intact and whole."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+import harness
+from harness import MPIEXEC, LaunchTest, wait_until
+
+
+class Stdin(LaunchTest):
+    def test_rank_0_reads_and_the_others_see_the_end(self):
+        r = self.run_job("-n", 3, "-l", "sh", "-c", "cat; echo end", stdin=b"one\ntwo\n")
+        self.assertEqual(r.status, 0, r)
+        self.assertEqual(sorted(r.out.splitlines()), ["[0] end", "[0] one", "[0] two", "[1] end", "[2] end"])
+
+    def test_others_have_dev_null(self):
+        r = self.good("-n", 3, "-l", "readlink", "/proc/self/fd/0")
+        self.assertIn("[1] /dev/null\n", r.out)
+        self.assertIn("[2] /dev/null\n", r.out)
+
+    def test_ten_megabytes_through_a_pipe(self):
+        data = os.urandom(10_000_000)
+        job = self.launch("-n", 2, "sh", "-c", "if [ $WEFT_RANK = 0 ]; then cat; fi", stdin=subprocess.PIPE)
+        out, err = job.process.communicate(data, timeout=harness.DEADLINE)
+        self.assertEqual((job.process.returncode, err), (0, b""))
+        self.assertTrue(out == data, "10 MB came out changed")
+
+    def test_writer_sees_that_rank_0_closed(self):
+        # The reader of our pipe is rank 0 alone: when it is gone, writing fails instead of filling a dead pipe.
+        job = self.launch("-n", 2, "sh", "-c", "if [ $WEFT_RANK = 0 ]; then exit 0; fi; sleep 1", stdin=subprocess.PIPE)
+        with self.assertRaises(BrokenPipeError):
+            for _ in range(1000):
+                os.write(job.process.stdin.fileno(), b"x" * 4096)
+        try:
+            job.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        job.process.stdin = None
+        self.assertEqual(job.finish().status, 0)
+
+    def test_inherited_descriptors_stay_blocking(self):
+        reads, writes = os.pipe()
+        out_r, out_w = os.pipe()
+        for options in ((), ("-l",)):
+            job = self.launch("-n", 2, *options, "sh", "-c", "echo up; sleep 0.3", stdin=reads, stdout=out_w, stderr=out_w)
+            os.read(out_r, 100)
+            for fd in (reads, out_w):
+                self.assertFalse(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NONBLOCK)
+            job.process.wait(harness.DEADLINE)
+            for fd in (reads, out_w):
+                self.assertFalse(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NONBLOCK)
+        for fd in (reads, writes, out_r, out_w):
+            os.close(fd)
+
+    def test_closed_standard_descriptors(self):
+        env = harness.clean_environment()
+        script = f"{MPIEXEC} -n 2 sh -c 'exit 3' <&- >&- 2>&-"
+        self.assertEqual(subprocess.run(["sh", "-c", script], env=env, timeout=harness.DEADLINE).returncode, 3)
+
+
+class Terminal(LaunchTest):
+    def spawn(self, shell_command):
+        """Runs a command line in an interactive shell's place: a session of its own on a new terminal."""
+        pid, master = pty.fork()
+        if pid == 0:
+            try:
+                os.execve("/bin/sh", ["sh", "-c", shell_command], harness.clean_environment())
+            finally:
+                os._exit(99)
+        self.addCleanup(os.close, master)
+        return pid, master
+
+    def read_until(self, master, text):
+        seen = b""
+        end = time.monotonic() + harness.DEADLINE
+        while text not in seen:
+            self.assertLess(time.monotonic(), end, seen)
+            if select.select([master], [], [], 0.1)[0]:
+                try:
+                    seen += os.read(master, 4096)
+                except OSError:
+                    self.assertIn(text, seen)
+        return seen
+
+    def test_typed_lines_reach_rank_0(self):
+        pid, master = self.spawn(f"{MPIEXEC} -n 2 sh -c 'read line && echo got $line'; echo status $?")
+        os.write(master, b"hello\n")
+        self.read_until(master, b"got hello")
+        self.read_until(master, b"status 1")  # rank 1's read found the end of /dev/null
+        os.waitpid(pid, 0)
+
+    def test_end_of_input_typed(self):
+        pid, master = self.spawn(f"{MPIEXEC} -n 1 sh -c 'cat; echo over'; echo status $?")
+        os.write(master, b"hello\n")
+        self.read_until(master, b"hello\r\nhello")
+        os.write(master, b"\x04")
+        self.read_until(master, b"over")
+        self.read_until(master, b"status 0")
+        os.waitpid(pid, 0)
+
+    def test_interrupt_typed(self):
+        pid, master = self.spawn(f"trap : INT; {MPIEXEC} -n 2 sh -c 'echo up; sleep 300'; echo status $?")
+        self.read_until(master, b"up\r\nup")
+        os.write(master, b"\x03")
+        self.read_until(master, b"status 130")
+        os.waitpid(pid, 0)
+
+    def test_background_does_not_stop(self):
+        # Job control on: the job is in a background process group of the terminal and must run to its end all the same.
+        pid, master = self.spawn(f"set -m; {MPIEXEC} -n 2 sh -c 'sleep 0.3; echo ran' & wait $!; echo status $?")
+        os.write(master, b"not for a background job\n")
+        self.read_until(master, b"status 0")
+        os.waitpid(pid, 0)
+
+
+class Output(LaunchTest):
+    def test_order_within_a_stream(self):
+        r = self.good("-n", 2, "sh", "-c", "seq 1000")
+        self.assertEqual(sorted(r.out.split(), key=int), [str(n) for n in range(1, 1001) for _ in range(2)])
+
+    def test_labels(self):
+        r = self.good("-n", 2, "-l", "sh", "-c", "echo out; echo err >&2; printf unfinished")
+        self.assertEqual(sorted(r.out.splitlines()), ["[0] out", "[0] unfinished", "[1] out", "[1] unfinished"])
+        self.assertEqual(sorted(r.err.splitlines()), ["[0] err", "[1] err"])
+
+    def test_a_hundred_thousand_labelled_lines_per_rank(self):
+        lines = 100_000
+        job = self.launch("-n", 4, "--tag-output", "seq", "-f", "%.0f " + "x" * 60, lines)
+        r = job.finish(deadline=5 * harness.DEADLINE)
+        self.assertEqual(r.status, 0)
+        expected = [1] * 4
+        for line in r.out.splitlines():
+            m = re.fullmatch(r"\[([0-3])\] (\d+) x{60}", line)
+            self.assertTrue(m, f"a broken line: {line!r}")
+            rank = int(m[1])
+            self.assertEqual(int(m[2]), expected[rank])
+            expected[rank] += 1
+        self.assertEqual(expected, [lines + 1] * 4)
+
+    def test_long_lines_stay_whole(self):
+        r = self.good("-n", 3, "-l", sys.executable, "-c",
+                      "import os\nfor i in range(20): os.write(1, os.environ['WEFT_RANK'].encode() * 50000 + b'\\n')")
+        for line in r.out.splitlines():
+            self.assertRegex(line, r"^\[(\d)\] \1{50000}$")
+
+    def test_slow_reader_holds_up_nothing_but_the_writers(self):
+        job = self.launch("-n", 2, "-l", "sh", "-c", "seq 300000; exit 0")
+        time.sleep(0.5)  # nobody reads: pipes and queue fill up
+        self.assertIsNone(job.process.poll())
+        job.signal(signal.SIGTERM)
+        self.assertEqual(job.finish().status, 143)
+
+    def test_reader_leaves(self):
+        job = self.launch("-n", 2, "-l", "sh", "-c", "while :; do echo y; done")
+        job.read_line()
+        job.process.stdout.close()
+        job.process.stdout = None
+        r = job.finish()
+        self.assertNotEqual(r.status, 0)
+
+    def test_timestamps(self):
+        r = self.good("-n", 2, "--timestamp-output", "-l", "echo", "x")
+        for line in r.out.splitlines():
+            self.assertRegex(line, r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[01]\] x$")
+        self.assertEqual(len(r.out.splitlines()), 2)
+
+    def test_merged(self):
+        for options in ((), ("-l",)):
+            r = self.good("-n", 2, *options, "--merge-stderr-to-stdout", "sh", "-c", "echo e >&2")
+            self.assertEqual(r.err, "")
+            self.assertEqual(r.out.count("e\n"), 2)
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as d:
+            r = self.good("-n", 2, "-outfile-pattern", f"{d}/out-%r-%h", "-errfile-pattern", f"{d}/err-%r",
+                          "sh", "-c", "echo o$WEFT_RANK; echo e$WEFT_RANK >&2")
+            self.assertEqual((r.out, r.err), ("", ""))
+            host = os.uname().nodename
+            for rank in range(2):
+                with open(f"{d}/out-{rank}-{host}") as f:
+                    self.assertEqual(f.read(), f"o{rank}\n")
+                with open(f"{d}/err-{rank}") as f:
+                    self.assertEqual(f.read(), f"e{rank}\n")
+
+    def test_background_child_does_not_hold_up_the_end(self):
+        r = self.good("-n", 1, "-l", "sh", "-c", "sleep 3 & echo done")
+        self.assertEqual(r.out, "[0] done\n")
+
+
+if __name__ == "__main__":
+    harness.main()

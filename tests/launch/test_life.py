@@ -1,0 +1,234 @@
+"""How jobs end: exit statuses, failures of ranks, signals, the death of mpiexec itself."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+import harness
+from harness import MPIEXEC, PROBE, LaunchTest, wait_until
+
+STAY = ("attach", "barrier", "sleep=300")
+
+
+class ExitStatus(LaunchTest):
+    def test_all_well(self):
+        r = self.good("-n", 3, PROBE, "attach", "barrier", "finalize")
+        self.assertEqual(r.err, "", r)
+        self.assertEqual(sorted(line.split()[0] for line in r.out.splitlines()), ["rank=0", "rank=1", "rank=2"], r)
+
+    def test_largest_of_the_ranks(self):
+        r = self.run_job("-n", 4, "sh", "-c", "exit $((WEFT_RANK * 10))")
+        self.assertEqual(r.status, 30, r)
+        self.assertEqual(r.err, "", r)
+
+    def test_after_finalize_a_status_is_the_ranks_own_business(self):
+        r = self.run_job("-n", 3, PROBE, "attach", "barrier", "finalize", "@1:exit=7", "sleep=0.3", "say=done")
+        self.assertEqual(r.status, 7, r)
+        self.assertEqual(r.out.count("done"), 2, r)
+        self.assertEqual(r.err, "", r)
+
+    def test_plain_programs(self):
+        r = self.good("-n", 4, "echo", "hello")
+        self.assertEqual(r.out, "hello\n" * 4)
+
+    def test_cannot_execute(self):
+        r = self.run_job("-n", 2, "./no-such-program")
+        self.assertEqual(r.status, 127, r)
+        self.assertIn("./no-such-program", r.err)
+        self.assertIn("No such file or directory (errno 2)", r.err)
+        self.assertEqual(r.err.count("\n"), 1, r)
+
+    def test_not_executable(self):
+        r = self.run_job("-n", 1, "/etc/passwd")
+        self.assertEqual(r.status, 126, r)
+        self.assertIn("Permission denied", r.err)
+
+    def test_one_program_of_two_is_missing(self):
+        r = self.run_job("-n", 1, "sleep", "300", ":", "-n", 1, "no-such-program-either")
+        self.assertEqual(r.status, 127, r)
+
+
+class Failures(LaunchTest):
+    def test_killed_rank_ends_the_job(self):
+        for number, name in ((9, "SIGKILL"), (11, "SIGSEGV"), (6, "SIGABRT")):
+            with self.subTest(name):
+                r = self.run_job("-n", 3, PROBE, "attach", "barrier", f"@1:kill={number}", "sleep=300")
+                self.assertEqual(r.status, 128 + number, r)
+                self.assertRegex(r.err, rf"^mpiexec: rank 1 \(pid \d+\) was killed by signal {number} \({name}.*; ending the job\n$")
+
+    def test_exit_without_finalize(self):
+        r = self.run_job("-n", 3, PROBE, "attach", "barrier", "@2:exit=0", "sleep=300")
+        self.assertEqual(r.status, 1, r)
+        self.assertRegex(r.err, r"rank 2 \(pid \d+\) exited with status 0 without calling MPI_Finalize; ending the job\n$")
+
+    def test_exit_with_status_without_finalize(self):
+        r = self.run_job("-n", 2, PROBE, "attach", "barrier", "@0:exit=5", "sleep=300")
+        self.assertEqual(r.status, 5, r)
+        self.assertIn("exited with status 5 without calling MPI_Finalize", r.err)
+
+    def test_rank_never_initialises(self):
+        r = self.run_job("-n", 2, PROBE, "@1:exit=0", "attach", "sleep=300")
+        self.assertEqual(r.status, 1, r)
+        self.assertIn("rank 1", r.err)
+        self.assertIn("without calling MPI_Init, and others wait for it", r.err)
+
+    def test_failed_plain_program_ends_the_others(self):
+        r = self.run_job("-n", 2, "sh", "-c", "test $WEFT_RANK = 0 && exit 4; sleep 300")
+        self.assertEqual(r.status, 4, r)
+        self.assertIn("rank 0", r.err)
+
+    def test_abort(self):
+        r = self.run_job("-n", 3, PROBE, "attach", "barrier", "@1:abort=42", "sleep=300")
+        self.assertEqual(r.status, 42, r)
+        self.assertRegex(r.err, r"^mpiexec: rank 1 \(pid \d+\) called MPI_Abort with code 42: the probe was told to; ending the job\n$")
+
+    def test_abort_after_others_finalized(self):
+        r = self.run_job("-n", 2, PROBE, "attach", "barrier", "@0:finalize", "@0:exit=0", "sleep=0.2", "abort=3")
+        self.assertEqual(r.status, 3, r)
+
+    def test_term_is_tried_first(self):
+        r = self.run_job("-n", 2, "sh", "-c",
+                         "if [ $WEFT_RANK = 0 ]; then sleep 0.3; kill -9 $$; fi; trap 'echo got TERM; exit 0' TERM; sleep 300 & wait")
+        self.assertEqual(r.status, 137, r)
+        self.assertEqual(r.out, "got TERM\n", r)
+
+    def test_deaf_rank_is_killed(self):
+        r = self.run_job("-n", 2, "sh", "-c",
+                         "if [ $WEFT_RANK = 0 ]; then sleep 0.3; kill -11 $$; fi; trap '' TERM; sleep 300; sleep 300")
+        self.assertEqual(r.status, 139, r)
+
+    def test_failure_under_a_wrapper(self):
+        r = self.run_job("-n", 2, "sh", "-c", f"{PROBE} attach barrier @1:kill=9 sleep=300; exit $?")
+        self.assertEqual(r.status, 137, r)
+        self.assertIn("rank 1", r.err)
+        self.assertIn("128 + 9, SIGKILL", r.err)
+
+    def test_wrapper_that_stays(self):
+        r = self.run_job("-n", 2, "sh", "-c", f"{PROBE} attach barrier @1:kill=9 sleep=300; sleep 300")
+        self.assertEqual(r.status, 1, r)
+        self.assertIn("rank 1", r.err)
+        self.assertIn("ended without calling MPI_Finalize", r.err)
+
+    def test_time_limit(self):
+        for how in ({"args": ("--timeout", 1)}, {"env": {"MPIEXEC_TIMEOUT": "1"}}):
+            with self.subTest(how):
+                r = self.run_job(*how.get("args", ()), "-n", 2, PROBE, *STAY, env=how.get("env"))
+                self.assertEqual(r.status, 124, r)
+                self.assertIn("time limit of 1 s", r.err)
+
+
+class Signals(LaunchTest):
+    def up(self, *words, wrapper=None, ranks=2):
+        job = self.launch("-n", ranks, *(wrapper or ()), PROBE, *(words or STAY))
+        for _ in range(ranks):
+            self.assertIn(b"rank=", job.read_line())
+        return job
+
+    def test_interrupt_and_terminate(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number):
+                job = self.up()
+                job.signal(number)
+                r = job.finish()
+                self.assertEqual(r.status, 128 + number, r)
+
+    def test_python_interrupted(self):
+        code = "import os, time; os.write(1, b'up\\n'); time.sleep(300)"
+        job = self.launch("-n", 2, sys.executable, "-c", code)
+        for _ in range(2):
+            self.assertEqual(job.read_line(), b"up\n")
+        job.signal(signal.SIGINT)
+        r = job.finish()
+        self.assertEqual(r.status, 130, r)
+        self.assertEqual(r.err.count("KeyboardInterrupt"), 2, r)
+
+    def test_second_interrupt_kills(self):
+        job = self.launch("-n", 2, "sh", "-c", "trap '' INT TERM; echo up; while :; do sleep 300; done")
+        for _ in range(2):
+            self.assertEqual(job.read_line(), b"up\n")
+        job.signal(signal.SIGINT)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            job.process.wait(0.3)
+        job.signal(signal.SIGINT)
+        self.assertEqual(job.finish().status, 130)
+
+    def test_user_signals_arrive(self):
+        job = self.launch("-n", 2, "sh", "-c",
+                          "trap 'echo usr1' USR1; trap 'echo usr2; exit 0' USR2; echo up; while :; do sleep 0.02; done")
+        for _ in range(2):
+            self.assertEqual(job.read_line(), b"up\n")
+        job.signal(signal.SIGUSR1)
+        for _ in range(2):
+            self.assertEqual(job.read_line(), b"usr1\n")
+        job.signal(signal.SIGUSR2)
+        r = job.finish()
+        self.assertEqual((r.status, r.out), (0, "usr2\n" * 2), r)
+
+    def test_stop_and_continue(self):
+        job = self.up()
+        states = lambda: {harness.state(p) for p in [job.process.pid, *job.living()]}
+        job.signal(signal.SIGTSTP)
+        wait_until(lambda: states() == {"T"}, "everything stopped")
+        job.signal(signal.SIGCONT)
+        wait_until(lambda: states() <= {"S", "R"}, "everything running")
+        job.signal(signal.SIGTERM)
+        self.assertEqual(job.finish().status, 143)
+
+    def test_nohup_is_respected(self):
+        job = self.launch("-n", 1, PROBE, *STAY, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.assertIn(b"rank=", job.read_line())
+        job.signal(signal.SIGHUP)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            job.process.wait(0.3)
+        job.signal(signal.SIGTERM)
+        self.assertEqual(job.finish().status, 143)
+
+
+class DeathOfMpiexec(LaunchTest):
+    def killed(self, *wrapper, words=STAY, ranks=2):
+        job = self.launch("-n", ranks, *wrapper, PROBE, *words)
+        for _ in range(ranks):
+            self.assertIn(b"rank=", job.read_line())
+        self.assertGreaterEqual(len(job.living()), ranks)
+        job.process.kill()
+        job.process.wait()
+        self.assertEqual(harness.wait_gone(job.mark, harness.DEADLINE), [], "ranks outlived mpiexec")
+
+    def test_direct(self):
+        self.killed()
+
+    def test_under_a_shell(self):
+        job = self.launch("-n", 2, "sh", "-c", f"{PROBE} {' '.join(STAY)}; true")
+        for _ in range(2):
+            self.assertIn(b"rank=", job.read_line())
+        self.assertEqual(len(job.living()), 4)
+        job.process.kill()
+        job.process.wait()
+        self.assertEqual(harness.wait_gone(job.mark, harness.DEADLINE), [], "ranks outlived mpiexec")
+
+    def test_under_a_shell_that_dropped_the_descriptor(self):
+        code = ("import subprocess, sys\n"
+                "sys.exit(subprocess.run(sys.argv[1:], close_fds=True).returncode)")
+        self.killed(sys.executable, "-c", code)
+
+    def test_finalized_ranks_too(self):
+        self.killed(words=("attach", "barrier", "finalize", "detach", "sleep=300"))
+
+    @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
+    def test_under_valgrind(self):
+        self.killed("valgrind", "-q", "--tool=none", words=("attach", "sleep=300"))
+
+    def test_late_rank_finds_nobody(self):
+        job = self.launch("-n", 1, "sh", "-c", f"(sleep 1; {PROBE} attach; echo status $?) & echo started; wait")
+        self.assertEqual(job.read_line(), b"started\n")
+        job.process.kill()
+        out = job.process.stdout.read().decode()
+        err = job.process.stderr.read().decode()
+        self.assertIn("status 77", out)
+        self.assertIn("mpiexec that started this process is gone", err)
+
+
+if __name__ == "__main__":
+    harness.main()
