@@ -1,0 +1,69 @@
+// weft: one command for what is not compiling and not launching.
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "library.hpp"
+#include "report.hpp"
+
+namespace weft_cmd {
+namespace {
+
+// A script of bench/: in an installation below libexec, in a build tree where the sources are.
+std::string script(const std::string& name) {
+    std::string installed = here() + "/" + WEFT_TO_LIBEXEC + "/weft/bench/" + name;
+    if (access(installed.c_str(), R_OK) == 0) return installed;
+    std::string source = read_line((here() + "/../source-of-weft").c_str());
+    std::string beside = source + "/bench/" + name;
+    return !source.empty() && access(beside.c_str(), R_OK) == 0 ? beside : "";
+}
+
+int run_script(const char* name, int argc, char** argv) {
+    std::string path = script(name);
+    if (path.empty()) {
+        fprintf(stderr, "weft: %s is neither installed nor beside the sources\n", name);
+        return 1;
+    }
+    std::vector<char*> words;
+    static char python[] = "python3";
+    words.push_back(python);
+    words.push_back(path.data());
+    for (int i = 1; i < argc; i++) words.push_back(argv[i]);
+    words.push_back(nullptr);
+    execvp(python, words.data());
+    perror("weft: python3");
+    return 127;
+}
+
+int usage(FILE* out, int status) {
+    fprintf(out,
+            "usage: weft COMMAND [options]\n"
+            "  info [--api] [--json]   what this installation is; --api: every function and whether it is implemented\n"
+            "  doctor [--json]         what this machine allows, and what Weft does where it does not\n"
+            "  bench ...               measures Weft beside other MPI libraries (weft bench --help)\n"
+            "  count ...               counts the instructions of the hot paths (weft count --help)\n"
+            "  --version\n");
+    return status;
+}
+
+}  // namespace
+}  // namespace weft_cmd
+
+int main(int argc, char** argv) {
+    using namespace weft_cmd;
+    if (argc < 2) return usage(stderr, 2);
+    const char* command = argv[1];
+    if (!std::strcmp(command, "info")) return info(argc - 1, argv + 1);
+    if (!std::strcmp(command, "doctor")) return doctor(argc - 1, argv + 1);
+    if (!std::strcmp(command, "bench")) return run_script("bench.py", argc - 1, argv + 1);
+    if (!std::strcmp(command, "count")) return run_script("count/weft_count.py", argc - 1, argv + 1);
+    if (!std::strcmp(command, "--version") || !std::strcmp(command, "version")) {
+        printf("weft %s\n", WEFT_VERSION);
+        return 0;
+    }
+    if (!std::strcmp(command, "--help") || !std::strcmp(command, "-h") || !std::strcmp(command, "help")) return usage(stdout, 0);
+    fprintf(stderr, "weft: there is no command '%s'\n", command);
+    return usage(stderr, 2);
+}
