@@ -1,0 +1,246 @@
+/* How fast one buffer can get from one process to another on this machine, by every way there is: the limits that the
+ * protocol for large messages is chosen by. The sender rewrites the whole buffer before each transfer, the receiver
+ * reuses its own; only the transfer is timed. No MPI.
+ * weft-bench-transfer [-m LO:HI] [-r N] [--cpus A,B] prints one line per way and size. */
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { depth = 8, largest = 16 << 20, most_samples = 1000 };
+
+typedef struct Shared {
+    _Alignas(128) _Atomic int64_t arrived[2];
+    _Alignas(128) _Atomic int64_t filled; /* chunks the sender has put into the pipeline, ever */
+    _Alignas(128) _Atomic int64_t drained;
+    void *out, *in; /* addresses in the sender and in the receiver */
+    pid_t pids[2];
+    double times[most_samples];
+    _Alignas(4096) char chunks[depth << 20];
+    _Alignas(4096) char window[largest];
+} Shared;
+
+typedef struct Side {
+    Shared *shared;
+    int self;
+    int64_t step, chunk; /* counts since the start; in step on both sides */
+    char *buffer;
+} Side;
+
+typedef struct Way {
+    const char *name;
+    void (*move)(Side *s, size_t bytes, size_t chunk);
+    size_t chunk;
+    bool in_window; /* the sender's buffer lies in shared memory */
+} Way;
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void await(_Atomic int64_t *counter, int64_t value)
+{
+    while (atomic_load_explicit(counter, memory_order_acquire) < value) {
+    }
+}
+
+static void meet(Side *s)
+{
+    s->step++;
+    atomic_store_explicit(&s->shared->arrived[s->self], s->step, memory_order_release);
+    await(&s->shared->arrived[1 - s->self], s->step);
+}
+
+static void must(bool good, const char *what)
+{
+    if (!good) {
+        perror(what);
+        kill(0, SIGTERM);
+        exit(1);
+    }
+}
+
+static void vm(Side *s, bool read, size_t from, size_t bytes)
+{
+    void *there = s->self == 0 ? s->shared->in : s->shared->out;
+    struct iovec local = {s->buffer + from, bytes}, remote = {(char *)there + from, bytes};
+    pid_t peer = s->shared->pids[1 - s->self];
+    ssize_t done = read ? process_vm_readv(peer, &local, 1, &remote, 1, 0)
+                        : process_vm_writev(peer, &local, 1, &remote, 1, 0);
+    must(done == (ssize_t)bytes, read ? "process_vm_readv" : "process_vm_writev");
+}
+
+static void vm_read(Side *s, size_t bytes, size_t chunk)
+{
+    (void)chunk;
+    if (s->self == 1)
+        vm(s, true, 0, bytes);
+}
+
+static void vm_write(Side *s, size_t bytes, size_t chunk)
+{
+    (void)chunk;
+    if (s->self == 0)
+        vm(s, false, 0, bytes);
+}
+
+static void vm_both(Side *s, size_t bytes, size_t chunk)
+{
+    (void)chunk;
+    size_t half = bytes / 2 & ~(size_t)63;
+    if (s->self == 1)
+        vm(s, true, 0, half);
+    else
+        vm(s, false, half, bytes - half);
+}
+
+static void mapped(Side *s, size_t bytes, size_t chunk)
+{
+    (void)chunk;
+    if (s->self == 1)
+        memcpy(s->buffer, s->shared->window, bytes);
+}
+
+static void pipeline(Side *s, size_t bytes, size_t chunk)
+{
+    for (size_t from = 0; from < bytes; from += chunk, s->chunk++) {
+        size_t part = bytes - from < chunk ? bytes - from : chunk;
+        char *slot = s->shared->chunks + (size_t)(s->chunk % depth) * chunk;
+        if (s->self == 0) {
+            await(&s->shared->drained, s->chunk - depth + 1);
+            memcpy(slot, s->buffer + from, part);
+            atomic_store_explicit(&s->shared->filled, s->chunk + 1, memory_order_release);
+        } else {
+            await(&s->shared->filled, s->chunk + 1);
+            memcpy(s->buffer + from, slot, part);
+            atomic_store_explicit(&s->shared->drained, s->chunk + 1, memory_order_release);
+        }
+    }
+}
+
+static const Way ways[] = {
+    {"receiver reads (vm)", vm_read, 0, false},    {"sender writes (vm)", vm_write, 0, false},
+    {"each copies half (vm)", vm_both, 0, false},  {"one copy, mapped", mapped, 0, true},
+    {"two copies, 4 KiB", pipeline, 4 << 10, false},   {"two copies, 8 KiB", pipeline, 8 << 10, false},
+    {"two copies, 16 KiB", pipeline, 16 << 10, false}, {"two copies, 32 KiB", pipeline, 32 << 10, false},
+    {"two copies, 64 KiB", pipeline, 64 << 10, false}, {"two copies, 128 KiB", pipeline, 128 << 10, false},
+};
+
+static void fill(char *to, size_t bytes, uint64_t stamp)
+{
+    for (size_t i = 0; i < bytes; i += 8) {
+        uint64_t word = stamp + i;
+        memcpy(to + i, &word, 8);
+    }
+}
+
+static void check(const char *in, size_t bytes, uint64_t stamp, const char *way)
+{
+    for (size_t i = 0; i < bytes; i += 8) {
+        uint64_t word = stamp + i;
+        if (memcmp(in + i, &word, 8) != 0) {
+            fprintf(stderr, "weft-bench-transfer: %s: byte %zu is wrong\n", way, i);
+            kill(0, SIGTERM);
+            exit(1);
+        }
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The receiver's clock starts when both are ready and stops when it holds everything and the sender knows. */
+static void measure(Side *s, const Way *way, size_t bytes, int reps)
+{
+    for (int i = -2; i < reps; i++) {
+        uint64_t stamp = (uint64_t)(i + 3) << 32 | (uint64_t)bytes;
+        if (s->self == 0)
+            fill(way->in_window ? s->shared->window : s->buffer, bytes, stamp);
+        meet(s);
+        double start = now_s();
+        way->move(s, bytes, way->chunk);
+        meet(s);
+        double took = now_s() - start;
+        if (s->self == 1) {
+            check(s->buffer, bytes, stamp, way->name);
+            s->shared->times[i < 0 ? 0 : i] = took;
+        }
+    }
+    if (s->self == 1) {
+        qsort(s->shared->times, (size_t)reps, sizeof(double), by_value);
+        printf("%-24s %9zu B  %8.2f us  %7.2f GB/s  (n = %d)\n", way->name, bytes, s->shared->times[reps / 2] * 1e6,
+               (double)bytes * 1e-9 / s->shared->times[reps / 2], reps);
+        fflush(stdout);
+    }
+    meet(s);
+}
+
+static void act(Shared *shared, int self, size_t lo, size_t hi, int reps, int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        perror("weft-bench-transfer: not pinned");
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* the other side may copy here even where only children may be traced */
+    Side s = {.shared = shared, .self = self, .buffer = malloc(hi)};
+    must(s.buffer != NULL, "malloc");
+    memset(s.buffer, 0, hi);
+    *(self == 0 ? &shared->out : &shared->in) = s.buffer;
+    shared->pids[self] = getpid();
+    meet(&s);
+    for (size_t bytes = lo; bytes <= hi; bytes *= 2)
+        for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
+            if (ways[w].chunk <= bytes)
+                measure(&s, &ways[w], bytes, reps);
+    free(s.buffer);
+}
+
+int main(int argc, char **argv)
+{
+    size_t lo = 64 << 10, hi = 4 << 20;
+    int reps = 31, cpus[2] = {0, 1};
+    bool good = true;
+    for (int i = 1; i + 1 < argc && good; i += 2) {
+        if (strcmp(argv[i], "-m") == 0)
+            good = sscanf(argv[i + 1], "%zu:%zu", &lo, &hi) == 2;
+        else if (strcmp(argv[i], "-r") == 0)
+            reps = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--cpus") == 0)
+            good = sscanf(argv[i + 1], "%d,%d", &cpus[0], &cpus[1]) == 2;
+        else
+            good = false;
+    }
+    if (!good || argc % 2 == 0 || lo < 8 || hi < lo || hi > largest || reps < 1 || reps > most_samples) {
+        fprintf(stderr, "usage: weft-bench-transfer [-m LO:HI] [-r N] [--cpus A,B]\n");
+        return 2;
+    }
+    setpgid(0, 0);
+    Shared *shared = mmap(NULL, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(shared != MAP_FAILED, "mmap");
+    memset(shared->chunks, 0, sizeof shared->chunks);
+    pid_t child = fork();
+    must(child >= 0, "fork");
+    if (child == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    act(shared, child == 0, lo, hi, reps, cpus[child == 0]);
+    if (child != 0)
+        waitpid(child, NULL, 0);
+    return 0;
+}
