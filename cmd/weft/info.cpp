@@ -53,7 +53,7 @@ Section about_machine() {
     return s;
 }
 
-// The library's own list: one "name state" a line.
+// The library's own list: one "name 1" or "name 0" a line.
 int print_api(const Library& library, bool json) {
     auto list = library.find<const char* (*)()>("weft_api_list");
     if (list == nullptr) {
@@ -72,8 +72,8 @@ int print_api(const Library& library, bool json) {
         if (gap == std::string::npos) continue;
         std::string state = line.substr(gap + 1);
         total++;
-        implemented += state == "implemented";
-        s.add(line.substr(0, gap), state);
+        implemented += state == "1";
+        s.add(line.substr(0, gap), state == "1" ? "implemented" : "unsupported");
     }
     if (json) {
         print_json({s});
