@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "debugger.hpp"
 #include "job.hpp"
 #include "text.hpp"
 
@@ -190,6 +191,9 @@ bool Job::start_rank(Rank& r) {
 bool Job::start_all() {
     for (Rank& r : ranks_)
         if (!start_rank(r)) return false;
+    std::vector<DebuggedProcess> processes;
+    for (const Rank& r : ranks_) processes.push_back({r.pid, plan_.apps[size_t(r.start.app)].argv[0]});
+    tell_debugger(processes);
     // Rank 0 has its own copy of a pipe or file on our stdin; ours would keep the writer from seeing it close.
     if (!isatty(0)) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "debugger.hpp"
 #include "job.hpp"
 #include "text.hpp"
 
@@ -30,6 +31,7 @@ void Job::end_job(int status) {
     record(status);
     if (ending_) return;
     ending_ = true;
+    tell_debugger_abort("mpiexec ends the job");
     kill_at_ns_ = now_ns() + grace_ns;
     signal_all(SIGTERM);
     signal_all(SIGCONT);  // a stopped rank must hear it

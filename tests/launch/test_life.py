@@ -230,5 +230,24 @@ class DeathOfMpiexec(LaunchTest):
         self.assertIn("mpiexec that started this process is gone", err)
 
 
+class Debugger(LaunchTest):
+    @unittest.skipUnless(shutil.which("gdb"), "gdb is not installed")
+    def test_process_table(self):
+        r = subprocess.run(
+            ["gdb", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "break MPIR_Breakpoint",
+             "-ex", "run", "-ex", "finish", "-ex", "print MPIR_proctable_size", "-ex", "print MPIR_debug_state",
+             "-ex", "print MPIR_proctable[0].pid != MPIR_proctable[2].pid", "-ex", "print MPIR_proctable[2].executable_name",
+             "-ex", "print (int)kill(MPIR_proctable[1].pid, 0)", "-ex", "delete", "-ex", "continue",
+             "--args", MPIEXEC, "-n", "2", PROBE, "attach", "barrier", "finalize", ":", "-n", "1", PROBE, "attach",
+             "barrier", "finalize"],
+            env=harness.clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=harness.DEADLINE)
+        values = [line.split(" = ", 1)[1] for line in r.stdout.splitlines() if line.startswith("$")]
+        self.assertEqual(values[:3], ["3", "1", "true"], r)
+        self.assertIn("boot_probe", values[3])
+        self.assertEqual(values[4], "0", r)
+        self.assertIn("exited normally", r.stdout)
+
+
 if __name__ == "__main__":
     harness.main()
