@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <unistd.h>
 
 #include "api/door.hpp"
 #include "obj/errors.hpp"
@@ -44,7 +43,7 @@ void describe(const Function& f, int code, char* line, int size) {
     (void)p;
     fprintf(stderr, "weft: %s\n", text);
     fflush(stderr);
-    _exit(code > 0 && code < 126 ? code : 1);
+    _Exit(code > 0 && code < 126 ? code : 1);
 }
 
 // Calls `h`; returns the code that the MPI function shall return.
