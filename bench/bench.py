@@ -14,14 +14,6 @@ from weft_bench import bars, libraries, runner  # noqa: E402
 from weft_bench.text import median, number, size_name, spread, table  # noqa: E402
 
 
-def default_root():
-    """The installation this file belongs to, or the build tree beside the sources."""
-    prefix = libraries.SOURCES.parents[2] if len(libraries.SOURCES.parents) > 2 else libraries.SOURCES
-    if (prefix / "lib" / "libmpi_abi.so.1").exists():
-        return prefix
-    return libraries.PROJECT / "build"
-
-
 def list_libraries(args):
     found, absent = libraries.discover(args.root, args.only)
     rows = [[lib.name, lib.label, " ".join(lib.launch)] for lib in found]
@@ -61,7 +53,7 @@ def run_bars(args):
 def main():
     parser = argparse.ArgumentParser(prog="weft bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", "--build-dir", default=default_root(), type=pathlib.Path,
+    parser.add_argument("--root", "--build-dir", default=libraries.default_root(), type=pathlib.Path,
                         help="build tree or installation of Weft")
     parser.add_argument("--libraries", dest="only", type=lambda text: text.split(","),
                         help="measure only these, separated by commas")

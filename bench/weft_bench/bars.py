@@ -245,7 +245,7 @@ def every_repetition(session):
 
 def instruction_rows(root):
     """One row for each instruction budget, as `weft count` measures it."""
-    script = libraries.SOURCES / "count" / "weft-count"
+    script = libraries.SOURCES / "count" / "weft_count.py"
     if not script.exists():
         return [Row("instructions", "-", "-", None, 1, True, "weft count is not installed")]
     try:

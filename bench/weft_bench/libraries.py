@@ -37,6 +37,14 @@ class Library:
         return env
 
 
+def default_root():
+    """The tree of the `weft` command that asks, else the installation this file is part of, else the build tree."""
+    if "WEFT_BENCH_ROOT" in os.environ:
+        return pathlib.Path(os.environ["WEFT_BENCH_ROOT"])
+    prefix = SOURCES.parents[2] if len(SOURCES.parents) > 2 else SOURCES
+    return prefix if (prefix / "lib" / "libmpi_abi.so.1").exists() else PROJECT / "build"
+
+
 def program_dir(root):
     """Where the benchmarks of a build tree, or of an installation, lie."""
     for place in (root / "bench", root / "libexec" / "weft" / "bench"):

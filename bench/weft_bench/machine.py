@@ -5,6 +5,8 @@ import platform
 
 from . import runner
 
+OURS = ("WEFT_PEERS", "WEFT_BENCH_ROOT")  # say where things are, not how the library behaves
+
 
 def cpu_name():
     try:
@@ -24,7 +26,7 @@ def describe():
         "kernel": platform.release(),
         "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M"),
         "load": os.getloadavg()[0],
-        "settings": {k: v for k, v in os.environ.items() if k.startswith("WEFT_") and k != "WEFT_PEERS"},
+        "settings": {k: v for k, v in os.environ.items() if k.startswith("WEFT_") and k not in OURS},
     }
 
 

@@ -26,6 +26,7 @@ int run_script(const char* name, int argc, char** argv) {
         fprintf(stderr, "weft: %s is neither installed nor beside the sources\n", name);
         return 1;
     }
+    setenv("WEFT_BENCH_ROOT", (here() + "/..").c_str(), 0);  // the tree this command belongs to is the one to measure
     std::vector<char*> words;
     static char python[] = "python3";
     words.push_back(python);

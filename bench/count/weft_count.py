@@ -221,7 +221,7 @@ def store(compiler, counted):
 def parse():
     parser = argparse.ArgumentParser(prog="weft count", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", "--build-dir", default=libraries.PROJECT / "build", type=pathlib.Path)
+    parser.add_argument("--root", "--build-dir", default=libraries.default_root(), type=pathlib.Path)
     parser.add_argument("--build", choices=("default", "optimised"), action="append", help="only this one (both)")
     parser.add_argument("--check", action="store_true", help="fail when a count has grown over its baseline")
     parser.add_argument("--update", action="store_true", help="make today's counts the baseline of this compiler")
