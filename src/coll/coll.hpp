@@ -1,0 +1,103 @@
+// The collectives: for each, its arguments and the function that builds its schedule. Included by coll/, comm/, topo/
+// and the door's calls. Builders run in the calling thread, and no lock is held.
+#pragma once
+#include <cstdint>
+
+#include "coll/schedule.hpp"
+#include "op/op.hpp"
+
+namespace weft::obj { struct Info; }
+
+namespace weft::coll {
+
+inline constexpr uintptr_t in_place_address = 1;
+inline bool in_place(const void* p) { return reinterpret_cast<uintptr_t>(p) == in_place_address; }
+
+// An array of counts or displacements as the user gave it: int, or 64 bits wide.
+struct Numbers {
+    const void* array = nullptr;
+    bool wide = false;
+    Numbers() = default;
+    Numbers(const int32_t* a) : array(a) {}
+    Numbers(const int64_t* a) : array(a), wide(true) {}
+    explicit operator bool() const { return array != nullptr; }
+    int64_t operator[](int64_t i) const {
+        return wide ? static_cast<const int64_t*>(array)[i] : static_cast<const int32_t*>(array)[i];
+    }
+};
+
+// A buffer of one block per process: equal blocks in a row, or each with its own count and place (v), or its own type
+// too (w; its displacements are bytes).
+struct Blocks {
+    void* base = nullptr;
+    int64_t count = 0;                   // of every block, where `counts` is empty
+    const type::Type* type = nullptr;    // of every block, where `types` is null
+    Numbers counts, displs;
+    const void* const* types = nullptr;  // handles
+
+    Blocks() = default;
+    explicit Blocks(Buffer one) : base(one.base), count(one.count), type(one.type) {}
+    Blocks(void* b, Numbers c, Numbers d, const type::Type* t) : base(b), type(t), counts(c), displs(d) {}
+    Blocks(void* b, Numbers c, Numbers d, const void* const* t) : base(b), counts(c), displs(d), types(t) {}
+
+    Buffer at(int64_t i) const;
+    bool in_place() const { return coll::in_place(base); }
+};
+
+struct Barrier {};
+struct Bcast { Buffer buf; int32_t root; };
+struct Gather { Buffer send; Blocks recv; int32_t root; };
+struct Scatter { Blocks send; Buffer recv; int32_t root; };
+struct Allgather { Buffer send; Blocks recv; };
+struct Alltoall { Blocks send, recv; };
+// Reductions: `recv` gives count and type too; where it is not significant its base is null.
+struct Reduce { const void* send; Buffer recv; const op::Op* op; int32_t root; };
+struct Allreduce { const void* send; Buffer recv; const op::Op* op; };
+// `counts` empty: every process gets recv.count elements.
+struct ReduceScatter { const void* send; Buffer recv; Numbers counts; const op::Op* op; };
+struct Scan { const void* send; Buffer recv; const op::Op* op; bool exclusive; };
+
+Err build(Schedule&, const Barrier&);
+Err build(Schedule&, const Bcast&);
+Err build(Schedule&, const Gather&);
+Err build(Schedule&, const Scatter&);
+Err build(Schedule&, const Allgather&);
+Err build(Schedule&, const Alltoall&);
+Err build(Schedule&, const Reduce&);
+Err build(Schedule&, const Allreduce&);
+Err build(Schedule&, const ReduceScatter&);
+Err build(Schedule&, const Scan&);
+
+// The local group (on an intercommunicator: by its local communicator), and the one that messages on `c` go to.
+inline Team local_team(Comm& c) { return {c.is_inter() ? c.local_comm : &c, nullptr, c.rank, c.size}; }
+inline Team remote_team(Comm& c) { return {&c, nullptr, c.rank, c.remote_size}; }
+
+// Pieces that several collectives are made of; `team` members' ranks only, nothing of the other group.
+void add_barrier(Schedule&, const Team&);
+void add_bcast(Schedule&, const Team&, int32_t root, Buffer);
+// Element-wise over all members, in their order; the result is in `result` at `root`. `own` is read, never written;
+// it may be `result.base` itself.
+void add_reduce(Schedule&, const Team&, int32_t root, const void* own, Buffer result);
+
+// One call in its three forms.
+template <class A> Err blocking(Process& p, Comm& c, const A& a) {
+    Schedule* s = nullptr;
+    WEFT_TRY(open(p, c, of_sequence, false, &s));
+    Err e = build(*s, a);
+    return e == Err::ok ? run(*s) : abandon(*s, e);
+}
+template <class A> Err nonblocking(Process& p, Comm& c, const A& a, Request** out) {
+    Schedule* s = nullptr;
+    WEFT_TRY(open(p, c, of_sequence, true, &s));
+    Err e = build(*s, a);
+    return e == Err::ok ? start(*s, out) : abandon(*s, e);
+}
+// Hints are promises that need not be used; unknown ones are ignored.
+template <class A> Err persistent(Process& p, Comm& c, const A& a, obj::Info*, Request** out) {
+    Schedule* s = nullptr;
+    WEFT_TRY(open(p, c, of_persistent, true, &s));
+    Err e = build(*s, a);
+    return e == Err::ok ? init(*s, out) : abandon(*s, e);
+}
+
+}  // namespace weft::coll

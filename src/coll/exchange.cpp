@@ -1,0 +1,110 @@
+// The collectives in which everybody sends data to everybody: allgather and alltoall, in all their forms.
+#include "coll/coll.hpp"
+
+namespace weft::coll {
+
+namespace {
+
+constexpr int32_t window = 16;  // exchanges under way at a time, so that a large job does not post a million requests
+
+Err no_place(const char* what) { return fail(Err::buffer, "MPI_IN_PLACE cannot be the %s here", what); }
+
+// Blocks travel around the ring, one step at a time.
+void add_ring(Schedule& s, const Team& t, const Blocks& recv) {
+    int32_t next = (t.rank + 1) % t.size, before = (t.rank - 1 + t.size) % t.size;
+    for (int32_t i = 0; i + 1 < t.size; i++) {
+        s.recv(t, before, recv.at((t.rank - i - 1 + t.size) % t.size));
+        s.send(t, next, recv.at((t.rank - i + t.size) % t.size));
+        s.fence();
+    }
+}
+
+// Equal blocks in a row and a power of two of them: what one has is doubled in every round.
+void add_doubling(Schedule& s, const Team& t, const Blocks& recv) {
+    for (int32_t width = 1; width < t.size; width *= 2) {
+        int32_t mine = t.rank & ~(width - 1), theirs = mine ^ width;
+        Buffer in = recv.at(theirs), out = recv.at(mine);
+        in.count *= width;
+        out.count *= width;
+        s.recv(t, t.rank ^ width, in);
+        s.send(t, t.rank ^ width, out);
+        s.fence();
+    }
+}
+
+// Every process of one group exchanges with every process of the other. Rounds are numbered the same on both sides.
+template <class Send, class Recv> void add_between(Schedule& s, Comm& c, Send out, Recv in) {
+    Team remote = remote_team(c);
+    int32_t rounds = c.size > c.remote_size ? c.size : c.remote_size;
+    for (int32_t i = 0; i < rounds; i++) {
+        int32_t peer = (i - c.rank % rounds + rounds) % rounds;  // an involution between the two groups
+        if (peer < c.remote_size) {
+            s.recv(remote, peer, in(peer));
+            s.send(remote, peer, out(peer));
+        }
+        if (i % window == window - 1) s.fence();
+    }
+}
+
+}  // namespace
+
+Err build(Schedule& s, const Allgather& a) {
+    Comm& c = *s.comm;
+    if (a.recv.in_place()) return no_place("receive buffer");
+    if (c.is_inter()) {
+        if (in_place(a.send.base)) return no_place("send buffer");
+        add_between(s, c, [&](int32_t) { return a.send; }, [&](int32_t i) { return a.recv.at(i); });
+        return Err::ok;
+    }
+    Team team = local_team(c);
+    if (!in_place(a.send.base)) s.copy(a.send, a.recv.at(c.rank));
+    bool uniform = !a.recv.counts && a.recv.types == nullptr;
+    if (uniform && (team.size & (team.size - 1)) == 0) {
+        add_doubling(s, team, a.recv);
+    } else {
+        add_ring(s, team, a.recv);
+    }
+    return Err::ok;
+}
+
+namespace {
+
+// In place: pairs swap blocks through a temporary one. Round i pairs r with i - r, which is its own inverse.
+void add_swaps(Schedule& s, const Team& t, const Blocks& data) {
+    for (int32_t i = 0; i < t.size; i++) {
+        int32_t peer = (i - t.rank + t.size) % t.size;
+        if (peer == t.rank) continue;
+        Buffer block = data.at(peer), incoming = s.temp_bytes(block.bytes());
+        s.recv(t, peer, incoming);
+        s.send(t, peer, block);
+        s.fence();
+        s.copy(incoming, block);
+    }
+}
+
+}  // namespace
+
+Err build(Schedule& s, const Alltoall& a) {
+    Comm& c = *s.comm;
+    if (a.recv.in_place()) return no_place("receive buffer");
+    if (c.is_inter()) {
+        if (a.send.in_place()) return no_place("send buffer");
+        add_between(s, c, [&](int32_t i) { return a.send.at(i); }, [&](int32_t i) { return a.recv.at(i); });
+        return Err::ok;
+    }
+    Team t = local_team(c);
+    if (a.send.in_place()) {
+        add_swaps(s, t, a.recv);
+        return Err::ok;
+    }
+    s.copy(a.send.at(t.rank), a.recv.at(t.rank));
+    for (int32_t i = 1; i < t.size; i++) {
+        int32_t from = (t.rank - i + t.size) % t.size, to = (t.rank + i) % t.size;
+        s.recv(t, from, a.recv.at(from));
+        s.send(t, to, a.send.at(to));
+        if (i % window == 0) s.fence();
+    }
+    return Err::ok;
+}
+
+}  // namespace weft::coll

@@ -1,0 +1,11 @@
+// The one place in coll/ where a datatype handle inside an array (alltoallw) becomes an object. Included by coll/ alone;
+// the door has checked the handles, and no lock is held.
+#pragma once
+#include "obj/handles.hpp"
+#include "type/type.hpp"
+
+namespace weft::coll {
+
+inline const type::Type& type_of_handle(const void* handle) { return obj::type_of(handle); }
+
+}  // namespace weft::coll

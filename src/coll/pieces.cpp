@@ -1,0 +1,139 @@
+// What several collectives are made of: blocks, and barrier, broadcast and reduction over one team.
+#include "coll/coll.hpp"
+
+#include "coll/handles.hpp"
+
+namespace weft::coll {
+
+Buffer Blocks::at(int64_t i) const {
+    const type::Type* t = types != nullptr ? &type_of_handle(types[i]) : type;
+    int64_t n = counts ? counts[i] : count;
+    int64_t offset = types != nullptr ? displs[i] : (displs ? displs[i] : i * count) * t->extent;
+    return {static_cast<char*>(base) + offset, n, t};
+}
+
+// Dissemination: after round k everybody has heard, directly or not, from the 2^k - 1 members before it.
+void add_barrier(Schedule& s, const Team& t) {
+    Buffer nothing{nullptr, 0, &byte_type()};
+    for (int64_t distance = 1; distance < t.size; distance *= 2) {
+        s.recv(t, static_cast<int32_t>((t.rank - distance + t.size) % t.size), nothing);
+        s.send(t, static_cast<int32_t>((t.rank + distance) % t.size), nothing);
+        s.fence();
+    }
+}
+
+namespace {
+
+// A binomial tree over virtual ranks: the parent of v is v without its lowest set bit.
+struct Tree {
+    int32_t rank, root, size;  // real rank, real root
+    int32_t me() const { return static_cast<int32_t>((static_cast<int64_t>(rank) - root + size) % size); }
+    int32_t real(int64_t v) const { return static_cast<int32_t>((v + root) % size); }
+    // The first power of two above all of v's children.
+    int64_t reach() const {
+        int64_t v = me(), mask = 1;
+        while (mask < size && (v & mask) == 0) mask *= 2;
+        return mask;
+    }
+    int32_t parent() const { return real(me() & (me() - 1)); }
+};
+
+constexpr int64_t large_bcast_bytes = 64 * 1024;
+
+// Binomial: log2(size) messages deep, and the whole buffer in each.
+void add_tree_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
+    Tree tree{t.rank, root, t.size};
+    int64_t v = tree.me(), reach = tree.reach();
+    if (v != 0) {
+        s.recv(t, tree.parent(), b);
+        s.fence();
+    }
+    for (int64_t mask = reach / 2; mask > 0; mask /= 2)
+        if (v + mask < t.size) s.send(t, tree.real(v + mask), b);
+    s.fence();
+}
+
+// Scatter down the tree, then a ring: every link carries the buffer about twice, whatever the size of the team. Counted in
+// packed bytes, since a type may differ from process to process as long as its signature is the same.
+void add_ring_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
+    Tree tree{t.rank, root, t.size};
+    int64_t bytes = b.bytes(), v = tree.me(), reach = tree.reach();
+    bool dense = b.dense();
+    Buffer flat = dense ? Buffer{b.data(), bytes, &byte_type()} : s.temp_bytes(bytes);
+    auto piece = [&](int64_t first, int64_t last) {  // the bytes of virtual members [first, last)
+        int64_t from = bytes * first / t.size, to = bytes * last / t.size;
+        return Buffer{static_cast<char*>(flat.base) + from, to - from, &byte_type()};
+    };
+    auto end = [&](int64_t at, int64_t width) { return at + width < t.size ? at + width : t.size; };
+    if (v == 0 && !dense) s.copy(b, flat);
+    if (v != 0) {
+        s.recv(t, tree.parent(), piece(v, end(v, reach)));
+        s.fence();
+    }
+    for (int64_t mask = reach / 2; mask > 0; mask /= 2)
+        if (v + mask < t.size) s.send(t, tree.real(v + mask), piece(v + mask, end(v + mask, mask)));
+    s.fence();
+    for (int64_t i = 0; i + 1 < t.size; i++) {
+        int64_t out = (v - i + t.size) % t.size, in = (v - i - 1 + t.size) % t.size;
+        s.recv(t, tree.real(v - 1 + t.size), piece(in, in + 1));
+        s.send(t, tree.real(v + 1), piece(out, out + 1));
+        s.fence();
+    }
+    if (v != 0 && !dense) s.copy(flat, b);
+}
+
+}  // namespace
+
+void add_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
+    if (b.bytes() >= large_bcast_bytes && t.size > 2) {
+        add_ring_bcast(s, t, root, b);
+    } else {
+        add_tree_bcast(s, t, root, b);
+    }
+}
+
+// A binomial tree in which every member combines its own range of ranks with the next one to the right, so the order is
+// kept. An operation that is not commutative is reduced to member 0, since a rotated tree would start in the middle.
+void add_reduce(Schedule& s, const Team& t, int32_t root, const void* own, Buffer result) {
+    bool rotate = s.op()->is(op::Op::commutative);
+    Tree tree{t.rank, rotate ? root : 0, t.size};
+    int64_t v = tree.me();
+    int receives = 0;
+    for (int64_t mask = 1; mask < tree.reach() && v + mask < t.size; mask *= 2) receives++;
+
+    // The partial result wanders between two buffers; the last step ends in slot[0].
+    bool final_here = v == 0 && t.rank == root;
+    Buffer slot[2];
+    slot[0] = final_here ? result : receives > 0 ? s.temp_like(result.count, *result.type) : Buffer{};
+    slot[1] = receives > 1 ? s.temp_like(result.count, *result.type) : Buffer{};
+    const void* partial = own;
+    if (own == slot[0].base && receives % 2 == 1) {
+        Buffer saved = s.temp_like(result.count, *result.type);
+        s.copy(result, saved);
+        partial = saved.base;
+    }
+    int64_t mask = 1;
+    for (int i = 1; i <= receives; i++, mask *= 2) {
+        Buffer into = slot[(receives - i) % 2];
+        s.recv(t, tree.real(v + mask), into);
+        s.fence();
+        s.reduce(partial, into);
+        partial = into.base;
+    }
+    Buffer out{const_cast<void*>(partial), result.count, result.type};
+    if (v != 0) {
+        s.send(t, tree.parent(), out);
+        s.fence();
+    } else if (!final_here) {
+        s.send(t, root, out);
+        s.fence();
+    } else if (partial != result.base) {
+        s.copy(out, result);
+    }
+    if (t.rank == root && !final_here) {
+        s.recv(t, 0, result);
+        s.fence();
+    }
+}
+
+}  // namespace weft::coll

@@ -1,0 +1,459 @@
+#include "coll/schedule.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "op/op.hpp"
+#include "p2p/p2p.hpp"
+#include "type/predefined.hpp"
+
+namespace weft::coll {
+
+struct Schedule::Chunk {
+    Chunk* next;
+    int64_t size, used;
+    char* data() { return reinterpret_cast<char*>(this) + 64; }
+};
+static_assert(sizeof(int64_t) * 3 <= 64);
+
+struct Schedule::Held {
+    Held* next;
+    const type::Type* type;
+};
+
+namespace {
+
+constexpr int64_t first_chunk_bytes = 4096;
+constexpr int32_t most_idle = 16;
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------ building
+
+Step* Schedule::push(Step::What what) {
+    if (count_ == capacity_) {
+        int32_t grown = capacity_ == 0 ? 32 : capacity_ * 2;
+        auto* steps = static_cast<Step*>(realloc(steps_, static_cast<size_t>(grown) * sizeof(Step)));
+        if (steps == nullptr) {
+            failed_to_build_ = true;
+            return nullptr;
+        }
+        steps_ = steps;
+        capacity_ = grown;
+    }
+    Step* s = &steps_[count_++];
+    *s = Step{what, 0, nullptr, {nullptr, 0, nullptr}, {nullptr, 0, nullptr}, nullptr};
+    return s;
+}
+
+void Schedule::hold(const type::Type& t) {
+    if (!keep_ || t.is(type::Type::predefined) || (held_ != nullptr && held_->type == &t)) return;
+    auto* h = static_cast<Held*>(temp(sizeof(Held)));
+    if (h == nullptr) return;
+    type::retain(t);
+    *h = {held_, &t};
+    held_ = h;
+}
+
+void Schedule::send(const Team& team, int32_t to, Buffer b) {
+    if (Step* s = push(Step::send)) {
+        s->peer = team.at(to);
+        s->comm = team.comm;
+        s->buf = b;
+        hold(*b.type);
+    }
+}
+
+void Schedule::recv(const Team& team, int32_t from, Buffer b) {
+    if (Step* s = push(Step::recv)) {
+        s->peer = team.at(from);
+        s->comm = team.comm;
+        s->buf = b;
+        hold(*b.type);
+    }
+}
+
+void Schedule::copy(Buffer from, Buffer to) {
+    if (from.bytes() == 0 && to.bytes() == 0) return;
+    if (Step* s = push(Step::copy)) {
+        s->buf = from;
+        s->to = to;
+        hold(*from.type);
+        hold(*to.type);
+    }
+}
+
+void Schedule::reduce(const void* left, Buffer inout) {
+    if (inout.count == 0) return;
+    if (Step* s = push(Step::reduce)) {
+        s->buf = inout;
+        s->to.base = const_cast<void*>(left);
+        hold(*inout.type);
+    }
+}
+
+void Schedule::fence() {
+    if (count_ > 0 && steps_[count_ - 1].what != Step::fence) push(Step::fence);
+}
+
+void Schedule::use(const op::Op& op) {
+    op_ = &op;
+    if (keep_) op::retain(op);
+}
+
+void* Schedule::temp(int64_t bytes) {
+    bytes = (bytes + 63) & ~int64_t{63};
+    if (chunks_ == nullptr || chunks_->size - chunks_->used < bytes) {
+        int64_t size = bytes > first_chunk_bytes ? bytes : first_chunk_bytes;
+        void* memory = nullptr;
+        if (size > INT64_MAX / 2 || posix_memalign(&memory, 64, static_cast<size_t>(size) + 64) != 0) {
+            failed_to_build_ = true;
+            return nullptr;
+        }
+        auto* c = static_cast<Chunk*>(memory);
+        *c = {chunks_, size, 0};
+        chunks_ = c;
+    }
+    void* p = chunks_->data() + chunks_->used;
+    chunks_->used += bytes;
+    return p;
+}
+
+Buffer Schedule::temp_like(int64_t count, const type::Type& t) {
+    if (count == 0) return {nullptr, 0, &t};
+    int64_t walk = (count - 1) * t.extent;
+    int64_t lowest = t.true_lb + (walk < 0 ? walk : 0);
+    int64_t span = t.true_extent + (walk < 0 ? -walk : walk);
+    auto* memory = static_cast<char*>(temp(span));
+    return {memory == nullptr ? nullptr : memory - lowest, count, &t};
+}
+
+Buffer Schedule::temp_bytes(int64_t bytes) { return {temp(bytes), bytes, &byte_type()}; }
+
+const type::Type& byte_type() {
+    constexpr int byte_id = 0x247;
+    return *type::predefined_at(byte_id);
+}
+
+// ------------------------------------------------------------------------------------------------- running
+
+void copy_now(const Buffer& from, const Buffer& to) {
+    int64_t bytes = from.bytes() < to.bytes() ? from.bytes() : to.bytes();
+    if (bytes == 0) return;
+    if (from.dense() && to.dense()) {
+        memmove(to.data(), from.data(), static_cast<size_t>(bytes));
+    } else if (from.dense()) {
+        type::unpack(to, 0, bytes, from.data());
+    } else if (to.dense()) {
+        type::pack(from, 0, bytes, to.data());
+    } else {
+        char piece[8192];
+        for (int64_t at = 0; at < bytes; at += static_cast<int64_t>(sizeof piece)) {
+            int64_t n = bytes - at < static_cast<int64_t>(sizeof piece) ? bytes - at : static_cast<int64_t>(sizeof piece);
+            type::pack(from, at, n, piece);
+            type::unpack(to, at, n, piece);
+        }
+    }
+}
+
+void Schedule::issue(Step& s) {
+    p2p::Envelope envelope{s.peer, s.comm == comm ? tag : tag | of_local_comm, Request::coll};
+    switch (s.what) {
+        case Step::send: note(p2p::isend(*process, *s.comm, s.buf, envelope, p2p::Mode::standard, &s.request)); break;
+        case Step::recv: note(p2p::irecv(*process, *s.comm, s.buf, envelope, &s.request)); break;
+        case Step::copy: copy_now(s.buf, s.to); break;
+        case Step::reduce: note(op::apply(*op_, s.to.base, s.buf.base, s.buf.count, *s.buf.type)); break;
+        case Step::fence: break;
+    }
+}
+
+// Takes the results of the steps under way, in order; false when one is not complete (and `wait` is not asked).
+bool Schedule::reap(bool wait) {
+    for (; reaped_ < next_; reaped_++) {
+        Request*& r = steps_[reaped_].request;
+        if (r == nullptr) continue;
+        if (!r->done()) {
+            if (!wait) return false;
+            p2p::wait(*process, *r);
+        }
+        note(p2p::finish(*process, *r, nullptr));
+        r = nullptr;
+    }
+    return true;
+}
+
+// An error does not stop a schedule: the other processes count on its messages.
+bool Schedule::advance() {
+    for (;;) {
+        if (!reap(false)) return false;
+        if (next_ == count_) return true;
+        while (next_ < count_) {
+            Step& s = steps_[next_++];
+            if (s.what == Step::fence) break;
+            issue(s);
+        }
+    }
+}
+
+Err Schedule::finish_now() {
+    while (next_ < count_) {
+        Step& s = steps_[next_++];
+        if (s.what == Step::fence) {
+            reap(true);
+        } else {
+            issue(s);
+        }
+    }
+    reap(true);
+    return error_;
+}
+
+void Schedule::rewind() {
+    next_ = reaped_ = 0;
+    error_ = Err::ok;
+}
+
+// -------------------------------------------------------------------------------------------------- engine
+
+namespace {
+
+bool drive_all(Process&);
+
+Engine* engine_of(Process& p) {
+    if (Engine* e = __atomic_load_n(&p.coll, __ATOMIC_ACQUIRE)) return e;
+    auto* fresh = static_cast<Engine*>(calloc(1, sizeof(Engine)));
+    if (fresh == nullptr) return nullptr;
+    Engine* none = nullptr;
+    if (!__atomic_compare_exchange_n(&p.coll, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        free(fresh);
+        return none;
+    }
+    p2p::register_hook(p, drive_all);
+    return fresh;
+}
+
+}  // namespace
+
+// The private side of Schedule that the engine needs.
+struct Access {
+    static void reset(Schedule& s, Process& p, Comm& c, int32_t tag, bool keep) {
+        s.process = &p;
+        s.comm = &c;
+        s.tag = tag;
+        s.count_ = s.next_ = s.reaped_ = 0;
+        s.error_ = Err::ok;
+        s.keep_ = keep;
+        s.failed_to_build_ = false;
+        s.op_ = nullptr;
+        s.held_ = nullptr;
+        s.request_ = nullptr;
+        s.busy_.store(1, std::memory_order_relaxed);
+        if (s.chunks_ != nullptr) s.chunks_->used = 0;
+    }
+
+    static void free_chunks(Schedule& s, bool all) {
+        while (s.chunks_ != nullptr && (all || s.chunks_->next != nullptr || s.chunks_->size > first_chunk_bytes)) {
+            Schedule::Chunk* c = s.chunks_;
+            s.chunks_ = c->next;
+            free(c);
+        }
+    }
+
+    static void destroy(Schedule& s) {
+        free_chunks(s, true);
+        free(s.steps_);
+        free(&s);
+    }
+
+    static void give_back(Schedule& s) {
+        for (Schedule::Held* h = s.held_; h != nullptr; h = h->next) type::release(*h->type);
+        if (s.keep_ && s.op_ != nullptr) op::release(*s.op_);
+        if (s.keep_) obj::release(*s.comm);
+        free_chunks(s, false);
+        Engine& e = *s.process->coll;
+        {
+            os::SpinGuard guard(e.lock);
+            if (e.idle_count < most_idle && s.capacity_ <= 1024) {
+                s.next_active_ = e.idle;
+                e.idle = &s;
+                e.idle_count++;
+                return;
+            }
+        }
+        destroy(s);
+    }
+
+    static Err checked(Schedule& s) {
+        return s.failed_to_build_ ? fail(Err::no_mem, "no memory for the schedule of a collective call") : Err::ok;
+    }
+
+    static Schedule*& link(Schedule& s) { return s.next_active_; }
+
+    static void insert(Engine& e, Schedule& s) {
+        os::SpinGuard guard(e.lock);
+        append(e, s);
+        e.active.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    static void append(Engine& e, Schedule& s) {
+        s.next_active_ = nullptr;
+        s.previous_ = e.last;
+        (e.last != nullptr ? e.last->next_active_ : e.first) = &s;
+        e.last = &s;
+    }
+
+    static void unlink(Engine& e, Schedule& s) {
+        (s.previous_ != nullptr ? s.previous_->next_active_ : e.first) = s.next_active_;
+        (s.next_active_ != nullptr ? s.next_active_->previous_ : e.last) = s.previous_;
+    }
+
+    static bool try_busy(Schedule& s) {
+        return s.busy_.load(std::memory_order_relaxed) == 0 && s.busy_.exchange(1, std::memory_order_acquire) == 0;
+    }
+
+    // Advances a schedule whose `busy` is ours. When it is at its end, busy stays taken and completing the request is
+    // the last touch: the owner may free it at that moment. True when something moved.
+    static bool drive(Schedule& s) {
+        int32_t before = s.reaped_;
+        if (s.advance()) {
+            Engine& e = *s.process->coll;
+            {
+                os::SpinGuard guard(e.lock);
+                unlink(e, s);
+                e.active.fetch_sub(1, std::memory_order_relaxed);
+            }
+            p2p::complete_special(*s.process, *s.request_, s.error_);
+            return true;
+        }
+        bool moved = s.reaped_ != before;
+        s.busy_.store(0, std::memory_order_release);
+        return moved;
+    }
+
+    static void begin(Schedule& s) {
+        s.rewind();
+        s.busy_.store(1, std::memory_order_relaxed);
+        insert(*s.process->coll, s);
+        drive(s);
+    }
+
+    static void attach(Schedule& s, Request* r) { s.request_ = r; }
+};
+
+namespace {
+
+Schedule& schedule_of(Request& r) { return *static_cast<Schedule*>(r.ext); }
+
+bool poll(Request& r) {
+    if (r.done()) return true;
+    Schedule& s = schedule_of(r);
+    if (Access::try_busy(s)) Access::drive(s);
+    return r.done();
+}
+
+Err start_again(Request& r) {
+    r.state.store(Request::pending, std::memory_order_relaxed);
+    Access::begin(schedule_of(r));
+    return Err::ok;
+}
+
+void free_schedule(Request& r) { Access::give_back(schedule_of(r)); }
+
+constexpr obj::RequestOps once_ops{"collective", nullptr, poll, nullptr, nullptr, free_schedule};
+constexpr obj::RequestOps again_ops{"persistent collective", start_again, poll, nullptr, nullptr, free_schedule};
+
+// This thread is inside drive_all: advancing a schedule may make progress, which must not nest any deeper.
+thread_local bool driving = false;
+
+// The progress hook. Each schedule is visited once; one that another thread holds is skipped.
+bool drive_all(Process& p) {
+    Engine& e = *p.coll;
+    int32_t visits = e.active.load(std::memory_order_relaxed);
+    if (visits == 0 || driving) return false;
+    driving = true;
+    bool moved = false;
+    for (; visits > 0; visits--) {
+        Schedule* s = nullptr;
+        {
+            os::SpinGuard guard(e.lock);
+            if ((s = e.first) == nullptr) break;
+            Access::unlink(e, *s);
+            Access::append(e, *s);
+            if (!Access::try_busy(*s)) continue;
+        }
+        moved |= Access::drive(*s);
+    }
+    driving = false;
+    return moved;
+}
+
+}  // namespace
+
+Err open_tagged(Process& p, Comm& c, int32_t tag, bool keep, Schedule** out) {
+    Engine* e = engine_of(p);
+    Schedule* s = nullptr;
+    if (e != nullptr) {
+        os::SpinGuard guard(e->lock);
+        if ((s = e->idle) != nullptr) {
+            e->idle = Access::link(*s);
+            e->idle_count--;
+        }
+    }
+    if (e != nullptr && s == nullptr) s = static_cast<Schedule*>(calloc(1, sizeof(Schedule)));
+    if (s == nullptr) return fail(Err::no_mem, "no memory for the schedule of a collective call");
+    Access::reset(*s, p, c, tag, keep);
+    if (keep) obj::retain(c);
+    *out = s;
+    return Err::ok;
+}
+
+Err open(Process& p, Comm& c, TagSpace space, bool keep, Schedule** out) {
+    auto number = static_cast<int32_t>(c.coll_sequence.fetch_add(1, std::memory_order_relaxed)) & tag_mask;
+    return open_tagged(p, c, number | space, keep, out);
+}
+
+Err abandon(Schedule& s, Err why) {
+    Access::give_back(s);
+    return why;
+}
+
+Err run(Schedule& s) {
+    Err e = Access::checked(s);
+    if (e == Err::ok) e = s.finish_now();
+    Access::give_back(s);
+    return e;
+}
+
+Err start(Schedule& s, Request** out) {
+    if (Err e = Access::checked(s); e != Err::ok) return abandon(s, e);
+    Request* r = p2p::make_special(*s.process, s.comm, &once_ops, &s);
+    if (r == nullptr) return abandon(s, fail(Err::no_mem, "no memory for a request"));
+    Access::attach(s, r);
+    Access::begin(s);
+    *out = r;
+    return Err::ok;
+}
+
+Err init(Schedule& s, Request** out) {
+    if (Err e = Access::checked(s); e != Err::ok) return abandon(s, e);
+    Request* r = p2p::make_special(*s.process, s.comm, &again_ops, &s);
+    if (r == nullptr) return abandon(s, fail(Err::no_mem, "no memory for a request"));
+    Access::attach(s, r);
+    r->flags |= Request::persistent;
+    r->state.store(Request::inactive, std::memory_order_release);
+    *out = r;
+    return Err::ok;
+}
+
+void close(Process& p) {
+    Engine* e = p.coll;
+    if (e == nullptr) return;
+    while (Schedule* s = e->idle) {
+        e->idle = Access::link(*s);
+        Access::destroy(*s);
+    }
+    free(e);
+    p.coll = nullptr;
+}
+
+}  // namespace weft::coll

@@ -1,0 +1,138 @@
+// The one engine behind every collective: a schedule is a small program of rounds (send, receive, copy, reduce) that is
+// built by the calls in coll/ and then run to its end. Included by coll/, comm/ and topo/.
+// A schedule is touched by one thread at a time: its builder, then whoever holds `busy`; no lock is held meanwhile, so
+// user operations run freely.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "base/err.hpp"
+#include "obj/comm.hpp"
+#include "obj/process.hpp"
+#include "obj/request.hpp"
+#include "type/type.hpp"
+
+namespace weft::op { struct Op; }
+
+namespace weft::coll {
+
+using obj::Comm;
+using obj::Process;
+using obj::Request;
+using type::Buffer;
+
+// An ordered set of ranks that takes part in an algorithm together. Flat algorithms use a whole group; two-level ones
+// will use the ranks of one node, and the nodes' leaders.
+struct Team {
+    Comm* comm;
+    const int32_t* ranks;  // null: member i is rank i of the communicator
+    int32_t rank;          // of the caller in the team
+    int32_t size;
+    int32_t at(int32_t i) const { return ranks != nullptr ? ranks[i] : i; }
+};
+
+struct Step {
+    enum What : uint8_t { send, recv, copy, reduce, fence };
+    What what;
+    int32_t peer;
+    Comm* comm;
+    Buffer buf;        // send, recv; where a copy comes from; what a reduction reduces into
+    Buffer to;         // where a copy goes; a reduction's left operand (base alone)
+    Request* request;  // of a send or receive under way
+};
+
+// Tags of the collective context. The top bits keep the kinds of traffic apart.
+enum TagSpace : int32_t {
+    of_sequence = 0,             // blocking and nonblocking collectives, numbered in their order
+    of_local_comm = 1 << 27,     // the same on an intercommunicator's local communicator
+    of_persistent = 1 << 28,     // fixed by an init call
+    of_creation = 1 << 30,       // comm_create_group and its like: the user's tag
+    tag_mask = (1 << 27) - 1,
+};
+
+class Schedule {
+public:
+    Process* process;
+    Comm* comm;
+    int32_t tag;
+
+    // Building. Running out of memory is remembered, and reported by run(), start() and init().
+    void send(const Team&, int32_t to, Buffer);
+    void recv(const Team&, int32_t from, Buffer);
+    void copy(Buffer from, Buffer to);
+    // inout = left op inout, element by element.
+    void reduce(const void* left, Buffer inout);
+    // Everything above is complete before anything below starts. Copies and reductions run when they are met.
+    void fence();
+    void use(const op::Op&);
+    // Memory that lives as long as the schedule; null when there is none (and remembered).
+    void* temp(int64_t bytes);
+    // A buffer for `count` elements of `t`, at the right distance from its lower bound.
+    Buffer temp_like(int64_t count, const type::Type& t);
+    // The same for the packed form: plain bytes.
+    Buffer temp_bytes(int64_t bytes);
+    const op::Op* op() const { return op_; }
+
+    // Running. True when the schedule is at its end; never waits and never makes progress itself.
+    bool advance();
+    // Runs to the end, waiting where it must.
+    Err finish_now();
+    void rewind();
+    Err error() const { return error_; }
+
+private:
+    friend struct Engine;
+    friend struct Access;
+    struct Chunk;
+    struct Held;
+
+    Step* push(Step::What);
+    void hold(const type::Type&);
+    void issue(Step&);
+    bool reap(bool wait);
+    void note(Err e) { if (error_ == Err::ok) error_ = e; }
+
+    Step* steps_;
+    int32_t count_, capacity_;
+    int32_t next_;         // the step to issue next
+    int32_t reaped_;       // all steps before it are complete
+    Err error_;            // the first one
+    bool keep_;            // types, operation and communicator are referenced until the end
+    bool failed_to_build_;
+    const op::Op* op_;
+    Chunk* chunks_;        // the first is kept when the schedule is used again
+    Held* held_;
+    Request* request_;
+    std::atomic<uint8_t> busy_;
+    Schedule *previous_, *next_active_;
+};
+
+// All active schedules, advanced by whichever thread makes progress.
+struct Engine {
+    os::SpinLock lock;               // guards everything here; a leaf
+    std::atomic<int32_t> active;   // read without the lock: zero is the usual case
+    Schedule *first, *last;
+    Schedule* idle;                // to be used again, linked by next_active_
+    int32_t idle_count;
+};
+
+// A schedule for `c` with no steps. `keep`: it outlives the call, so it references what the user may free.
+Err open(Process&, Comm& c, TagSpace, bool keep, Schedule** out);
+// The same with a tag the caller has chosen.
+Err open_tagged(Process&, Comm& c, int32_t tag, bool keep, Schedule** out);
+// Gives up a schedule that never ran.
+Err abandon(Schedule&, Err why);
+// Runs it and gives it back.
+Err run(Schedule&);
+// Starts it; the request is complete when the schedule is, and gives it back when freed.
+Err start(Schedule&, Request** out);
+// An inactive persistent request: MPI_Start runs the schedule, again and again.
+Err init(Schedule&, Request** out);
+
+// What frees the coll engine's memory at the end (no schedule is active).
+void close(Process&);
+
+const type::Type& byte_type();
+void copy_now(const Buffer& from, const Buffer& to);
+
+}  // namespace weft::coll
