@@ -75,6 +75,7 @@ inline Team remote_team(Comm& c) { return {&c, nullptr, c.rank, c.remote_size}; 
 // Pieces that several collectives are made of; `team` members' ranks only, nothing of the other group.
 void add_barrier(Schedule&, const Team&);
 void add_bcast(Schedule&, const Team&, int32_t root, Buffer);
+void add_allgather(Schedule&, const Team&, Buffer send, const Blocks& recv);
 // Element-wise over all members, in their order; the result is in `result` at `root`. `own` is read, never written;
 // it may be `result.base` itself.
 void add_reduce(Schedule&, const Team&, int32_t root, const void* own, Buffer result);

@@ -48,6 +48,16 @@ template <class Send, class Recv> void add_between(Schedule& s, Comm& c, Send ou
 
 }  // namespace
 
+void add_allgather(Schedule& s, const Team& team, Buffer send, const Blocks& recv) {
+    if (!in_place(send.base)) s.copy(send, recv.at(team.rank));
+    bool uniform = !recv.counts && recv.types == nullptr;
+    if (uniform && (team.size & (team.size - 1)) == 0) {
+        add_doubling(s, team, recv);
+    } else {
+        add_ring(s, team, recv);
+    }
+}
+
 Err build(Schedule& s, const Allgather& a) {
     Comm& c = *s.comm;
     if (a.recv.in_place()) return no_place("receive buffer");
@@ -56,14 +66,7 @@ Err build(Schedule& s, const Allgather& a) {
         add_between(s, c, [&](int32_t) { return a.send; }, [&](int32_t i) { return a.recv.at(i); });
         return Err::ok;
     }
-    Team team = local_team(c);
-    if (!in_place(a.send.base)) s.copy(a.send, a.recv.at(c.rank));
-    bool uniform = !a.recv.counts && a.recv.types == nullptr;
-    if (uniform && (team.size & (team.size - 1)) == 0) {
-        add_doubling(s, team, a.recv);
-    } else {
-        add_ring(s, team, a.recv);
-    }
+    add_allgather(s, local_team(c), a.send, a.recv);
     return Err::ok;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/scratch.hpp"
 #include "obj/comm.hpp"
 #include "obj/process.hpp"
 #include "obj/status.hpp"
@@ -12,20 +13,6 @@ namespace weft::obj {
 constinit Group group_empty{{Kind::group, 265}, 0, undefined, 0, nullptr, 1, nullptr, nullptr};
 
 namespace {
-
-// Scratch memory for a call: freed at the end of the scope.
-class Scratch {
-public:
-    explicit Scratch(int64_t ints) : p_(static_cast<int32_t*>(malloc(static_cast<size_t>(ints > 0 ? ints : 1) * 4))) {}
-    ~Scratch() { free(p_); }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    explicit operator bool() const { return p_ != nullptr; }
-    operator int32_t*() { return p_; }
-
-private:
-    int32_t* p_;
-};
 
 Err no_memory(int64_t entries) {
     return fail(Err::no_mem, "no memory for a group of %lld processes", static_cast<long long>(entries));
@@ -67,9 +54,9 @@ Err check_rank(const Group& g, int64_t rank) {
 
 // Marks which ranks of `g` the triplets name, in order[] (in the order named); each may be named once.
 Err expand(const Group& g, int n, const int (*ranges)[3], int32_t* order, int32_t* count) {
-    Scratch seen(g.size);
+    Scratch<int32_t> seen(g.size);
     if (!seen) return no_memory(g.size);
-    memset(seen, 0, static_cast<size_t>(g.size) * 4);
+    memset(seen.get(), 0, static_cast<size_t>(g.size) * 4);
     *count = 0;
     if (n < 0) return fail(Err::arg, "the number of ranges, %d, is negative", n);
     for (int i = 0; i < n; i++) {
@@ -86,27 +73,27 @@ Err expand(const Group& g, int n, const int (*ranges)[3], int32_t* order, int32_
 
 // The members of `g` whose ranks are in order[0..count), or (`others`) all the rest in their own order.
 Err pick(Process& p, const Group& g, const int32_t* order, int32_t count, bool others, Group** out) {
-    Scratch members(g.size);
-    Scratch named(g.size);
+    Scratch<int32_t> members(g.size);
+    Scratch<int32_t> named(g.size);
     if (!members || !named) return no_memory(g.size);
     int32_t kept = 0;
     if (others) {
-        memset(named, 0, static_cast<size_t>(g.size) * 4);
+        memset(named.get(), 0, static_cast<size_t>(g.size) * 4);
         for (int32_t i = 0; i < count; i++) named[order[i]] = 1;
         for (int32_t i = 0; i < g.size; i++)
             if (named[i] == 0) members[kept++] = g.at(i);
     } else {
         for (int32_t i = 0; i < count; i++) members[kept++] = g.at(order[i]);
     }
-    return make_group(p, members, kept, g.session, out);
+    return make_group(p, members.get(), kept, g.session, out);
 }
 
 Err pick_listed(Process& p, const Group& g, int n, const int* ranks, bool others, Group** out) {
     if (n < 0) return fail(Err::arg, "the number of ranks, %d, is negative", n);
     if (n > g.size) return fail(Err::rank, "%d distinct ranks asked of a group of %d", n, g.size);
-    Scratch seen(g.size);
+    Scratch<int32_t> seen(g.size);
     if (!seen) return no_memory(g.size);
-    memset(seen, 0, static_cast<size_t>(g.size) * 4);
+    memset(seen.get(), 0, static_cast<size_t>(g.size) * 4);
     for (int i = 0; i < n; i++) {
         WEFT_TRY(check_rank(g, ranks[i]));
         if (seen[ranks[i]]++ != 0) return fail(Err::rank, "rank %d is named twice", ranks[i]);
@@ -202,9 +189,9 @@ Err group_translate_ranks(Process&, Group& g, int n, const int* ranks, Group& to
         return Err::ok;
     }
     int32_t entries = wider(g, to);
-    Scratch place(entries);
+    Scratch<int32_t> place(entries);
     if (!place) return no_memory(entries);
-    positions(to, place, entries);
+    positions(to, place.get(), entries);
     for (int i = 0; i < n; i++) {
         int32_t at = ranks[i] == proc_null ? proc_null : place[g.at(ranks[i])];
         result[i] = at == -1 ? undefined : at;
@@ -219,24 +206,24 @@ Err group_compare(Process&, Group& a, Group& b, int* result) {
 
 Err group_union(Process& p, Group& a, Group& b, Group** out) {
     int32_t entries = wider(a, b), kept = a.size;
-    Scratch in_a(entries), members(static_cast<int64_t>(a.size) + b.size);
+    Scratch<int32_t> in_a(entries), members(static_cast<int64_t>(a.size) + b.size);
     if (!in_a || !members) return no_memory(entries);
-    positions(a, in_a, entries);
+    positions(a, in_a.get(), entries);
     for (int32_t i = 0; i < a.size; i++) members[i] = a.at(i);
     for (int32_t i = 0; i < b.size; i++)
         if (in_a[b.at(i)] < 0) members[kept++] = b.at(i);
-    return make_group(p, members, kept, a.session != nullptr ? a.session : b.session, out);
+    return make_group(p, members.get(), kept, a.session != nullptr ? a.session : b.session, out);
 }
 
 // The members of `a` that are (`inside`) or are not in `b`.
 static Err filter(Process& p, Group& a, Group& b, bool inside, Group** out) {
     int32_t entries = wider(a, b), kept = 0;
-    Scratch in_b(entries), members(a.size);
+    Scratch<int32_t> in_b(entries), members(a.size);
     if (!in_b || !members) return no_memory(entries);
-    positions(b, in_b, entries);
+    positions(b, in_b.get(), entries);
     for (int32_t i = 0; i < a.size; i++)
         if ((in_b[a.at(i)] >= 0) == inside) members[kept++] = a.at(i);
-    return make_group(p, members, kept, a.session, out);
+    return make_group(p, members.get(), kept, a.session, out);
 }
 
 Err group_intersection(Process& p, Group& a, Group& b, Group** out) { return filter(p, a, b, true, out); }
@@ -251,19 +238,19 @@ Err group_excl(Process& p, Group& g, int n, const int* ranks, Group** out) {
 }
 
 Err group_range_incl(Process& p, Group& g, int n, const int (*ranges)[3], Group** out) {
-    Scratch order(g.size);
+    Scratch<int32_t> order(g.size);
     int32_t count = 0;
     if (!order) return no_memory(g.size);
-    WEFT_TRY(expand(g, n, ranges, order, &count));
-    return pick(p, g, order, count, false, out);
+    WEFT_TRY(expand(g, n, ranges, order.get(), &count));
+    return pick(p, g, order.get(), count, false, out);
 }
 
 Err group_range_excl(Process& p, Group& g, int n, const int (*ranges)[3], Group** out) {
-    Scratch order(g.size);
+    Scratch<int32_t> order(g.size);
     int32_t count = 0;
     if (!order) return no_memory(g.size);
-    WEFT_TRY(expand(g, n, ranges, order, &count));
-    return pick(p, g, order, count, true, out);
+    WEFT_TRY(expand(g, n, ranges, order.get(), &count));
+    return pick(p, g, order.get(), count, true, out);
 }
 
 Err group_free(Process& p, Group** g) {

@@ -1,0 +1,29 @@
+// How the members of a new communicator agree: the pieces the calls of comm/ share. Included by comm/ alone; no lock.
+#pragma once
+#include "coll/coll.hpp"
+#include "comm/comm.hpp"
+
+namespace weft::comm {
+
+// Odd, so no context is ever this: what a communicator holds before its context is known.
+inline constexpr uint32_t no_context = 1;
+
+// Of the two groups of an intercommunicator, does the caller's decide? The one whose first process is lower does.
+inline bool leads(const Comm& c) { return c.group->at(0) < c.remote_group->at(0); }
+
+// Member `root` of the team gives `bytes` to all, within a call that is collective over it.
+Err bcast_now(Process&, Comm& c, const coll::Team& team, int32_t root, int32_t tag, void* data, int64_t bytes);
+// Member 0 of the team draws a context id and tells the others: nobody else is asked.
+Err agree_context(Process&, Comm& c, const coll::Team& team, int32_t tag, uint32_t* context);
+// What a duplicate inherits besides groups and topology: attributes by their copy callbacks, hints from `info`.
+Err inherit(Process&, Comm& from, Comm& to, Info* info);
+
+// `own` goes to member `peer` of the other team, and its counterpart comes back in `theirs`: what two leaders do.
+Err swap_now(Process&, Comm& c, const coll::Team& other, int32_t peer, int32_t tag, const void* own, int64_t own_bytes,
+             void* theirs, int64_t their_bytes);
+
+// An intercommunicator of subsets of both groups of `c`, made by their members alone.
+Err create_between(Process&, Comm& c, Group& group, Group& remote, int32_t tag, Comm** out);
+Err create_inter(Process&, Comm& c, Group& group, int32_t tag, Comm** out);
+
+}  // namespace weft::comm

@@ -1,0 +1,41 @@
+// Everything that makes communicators, and what ends them. Included by topo/ and the door's calls.
+// All of it is collective over the processes it names; no lock is held while callbacks or messages run.
+#pragma once
+#include <cstdint>
+
+#include "base/err.hpp"
+#include "obj/comm.hpp"
+#include "obj/group.hpp"
+#include "obj/process.hpp"
+#include "obj/request.hpp"
+
+namespace weft::obj { struct Info; }
+
+namespace weft::comm {
+
+using obj::Comm;
+using obj::Group;
+using obj::Info;
+using obj::Process;
+using obj::Request;
+
+// Where a call may give MPI_COMM_NULL, *out is null.
+Err dup(Process&, Comm&, Comm** out);
+Err dup_with_info(Process&, Comm&, Info*, Comm** out);
+Err idup(Process&, Comm&, Comm** out, Request**);
+Err idup_with_info(Process&, Comm&, Info*, Comm** out, Request**);
+Err split(Process&, Comm&, int color, int key, Comm** out);
+Err split_type(Process&, Comm&, int split_type, int key, Info*, Comm** out);
+Err create(Process&, Comm&, Group&, Comm** out);
+Err create_group(Process&, Comm&, Group&, int tag, Comm** out);
+Err intercomm_create(Process&, Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Comm** out);
+Err intercomm_merge(Process&, Comm&, int high, Comm** out);
+Err free(Process&, Comm** c);
+Err disconnect(Process&, Comm** c);
+
+// For topo/: a communicator of `group` (a subset of the intracommunicator's, the same on all its members), made by its
+// members alone under a tag all have taken; null on the others.
+Err create_over(Process&, Comm& parent, Group& group, int32_t tag, Comm** out);
+int32_t take_tag(Comm&);
+
+}  // namespace weft::comm
