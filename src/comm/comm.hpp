@@ -30,7 +30,7 @@ Err create(Process&, Comm&, Group&, Comm** out);
 Err create_group(Process&, Comm&, Group&, int tag, Comm** out);
 Err intercomm_create(Process&, Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Comm** out);
 Err intercomm_merge(Process&, Comm&, int high, Comm** out);
-Err free(Process&, Comm** c);
+Err free_comm(Process&, Comm** c);
 Err disconnect(Process&, Comm** c);
 
 // For topo/: a communicator of `group` (a subset of the intracommunicator's, the same on all its members), made by its

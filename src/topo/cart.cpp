@@ -1,0 +1,284 @@
+// Cartesian topologies, and the balanced factorisation of dims_create.
+#include <cstring>
+
+#include "comm/comm.hpp"
+#include "obj/status.hpp"
+#include "topo/topo.hpp"
+
+namespace weft::topo {
+
+namespace {
+
+using obj::proc_null;
+using obj::undefined;
+
+// A view of an attached grid.
+struct Grid {
+    int32_t ndims;
+    const int32_t *dims, *periods, *coords;
+    explicit Grid(const Topology& t)
+        : ndims(t.ndims), dims(t.ints()), periods(dims + ndims), coords(periods + ndims) {}
+};
+
+Err grid_of(const Comm& c, const Topology** t) {
+    *t = static_cast<const Topology*>(c.topology);
+    if (*t != nullptr && (*t)->kind == Topology::cart) return Err::ok;
+    return fail(Err::topology, "the communicator has no Cartesian topology");
+}
+
+// The number of places in the grid, or an error.
+Err places(int ndims, const int* dims, int32_t limit, int32_t* out) {
+    if (ndims < 0) return fail(Err::dims, "the number of dimensions, %d, is negative", ndims);
+    int64_t total = 1;
+    for (int i = 0; i < ndims; i++) {
+        if (dims[i] <= 0) return fail(Err::dims, "dimension %d has extent %d", i, dims[i]);
+        total *= dims[i];
+        if (total > limit)
+            return fail(Err::dims, "the grid has more than the %d places of the communicator", limit);
+    }
+    *out = static_cast<int32_t>(total);
+    return Err::ok;
+}
+
+void coords_of(int32_t ndims, const int32_t* dims, int32_t rank, int32_t* coords) {
+    for (int32_t i = ndims - 1; i >= 0; i--) {
+        coords[i] = rank % dims[i];
+        rank /= dims[i];
+    }
+}
+
+// Rank of the coordinates; those of periodic dimensions wrap. proc_null outside the grid.
+int32_t rank_at(const Grid& g, const int32_t* coords) {
+    int64_t rank = 0;
+    for (int32_t i = 0; i < g.ndims; i++) {
+        int64_t x = coords[i], n = g.dims[i];
+        if (x < 0 || x >= n) {
+            if (g.periods[i] == 0) return proc_null;
+            x = (x % n + n) % n;
+        }
+        rank = rank * n + x;
+    }
+    return static_cast<int32_t>(rank);
+}
+
+// A communicator of the first `size` processes of `c`, the calling one's grid attached.
+Err attach(Process& p, Comm& c, obj::Group& group, int ndims, const int* dims, const int* periods, int32_t tag,
+           Comm** out) {
+    Comm* made = nullptr;
+    WEFT_TRY(comm::create_over(p, c, group, tag, &made));
+    if (made != nullptr) {
+        Topology* t = obj::make_topology(Topology::cart, 3 * int64_t{ndims});
+        if (t == nullptr) {
+            obj::release(*made);
+            return fail(Err::no_mem, "no memory for the topology");
+        }
+        t->ndims = ndims;
+        for (int i = 0; i < ndims; i++) {
+            t->ints()[i] = dims[i];
+            t->ints()[ndims + i] = periods[i] != 0;
+        }
+        coords_of(ndims, t->ints(), made->rank, t->ints() + 2 * ndims);
+        made->topology = t;
+    }
+    *out = made;
+    return Err::ok;
+}
+
+}  // namespace
+
+Err cart_create(Process& p, Comm& c, int ndims, const int* dims, const int* periods, int, Comm** out) {
+    if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
+    int32_t size = 0, tag = comm::take_tag(c);
+    WEFT_TRY(places(ndims, dims, c.size, &size));
+    obj::Group* group = nullptr;
+    int range[1][3] = {{0, size - 1, 1}};
+    WEFT_TRY(obj::group_range_incl(p, *c.group, 1, range, &group));
+    Err e = attach(p, c, *group, ndims, dims, periods, tag, out);
+    obj::release(p, *group);
+    return e;
+}
+
+// Which slice a process is in follows from its coordinates, so the groups need no message.
+Err cart_sub(Process& p, Comm& c, const int* remain_dims, Comm** out) {
+    const Topology* t = nullptr;
+    WEFT_TRY(grid_of(c, &t));
+    Grid g(*t);
+    int32_t tag = comm::take_tag(c), kept = 0, size = 1;
+    auto* ints = static_cast<int32_t*>(malloc((static_cast<size_t>(c.size) + 4 * static_cast<size_t>(g.ndims) + 1) * 4));
+    if (ints == nullptr) return fail(Err::no_mem, "no memory for a slice of the grid");
+    int32_t *dims = ints, *periods = dims + g.ndims, *coords = periods + g.ndims, *members = coords + g.ndims;
+    for (int32_t i = 0; i < g.ndims; i++) {
+        if (remain_dims[i] == 0) continue;
+        dims[kept] = g.dims[i];
+        periods[kept++] = g.periods[i];
+        size *= g.dims[i];
+    }
+    int32_t n = 0;
+    for (int32_t r = 0; r < c.size; r++) {
+        coords_of(g.ndims, g.dims, r, coords);
+        bool same = true;
+        for (int32_t i = 0; i < g.ndims && same; i++) same = remain_dims[i] != 0 || coords[i] == g.coords[i];
+        if (same) members[n++] = c.group->at(r);
+    }
+    obj::Group* group = nullptr;
+    Err e = obj::make_group(p, members, n, c.session, &group);
+    if (e == Err::ok) {
+        e = attach(p, c, *group, kept, dims, periods, tag, out);
+        obj::release(p, *group);
+    }
+    free(ints);
+    return e;
+}
+
+Err topo_test(Process&, Comm& c, int* status) {
+    *status = c.topology == nullptr ? undefined : static_cast<const Topology*>(c.topology)->kind;
+    return Err::ok;
+}
+
+Err cartdim_get(Process&, Comm& c, int* ndims) {
+    const Topology* t = nullptr;
+    WEFT_TRY(grid_of(c, &t));
+    *ndims = t->ndims;
+    return Err::ok;
+}
+
+Err cart_get(Process&, Comm& c, int maxdims, int* dims, int* periods, int* coords) {
+    const Topology* t = nullptr;
+    WEFT_TRY(grid_of(c, &t));
+    Grid g(*t);
+    if (maxdims < g.ndims) return fail(Err::arg, "room for %d of %d dimensions", maxdims, g.ndims);
+    for (int32_t i = 0; i < g.ndims; i++) {
+        dims[i] = g.dims[i];
+        periods[i] = g.periods[i];
+        coords[i] = g.coords[i];
+    }
+    return Err::ok;
+}
+
+Err cart_rank(Process&, Comm& c, const int* coords, int* rank) {
+    const Topology* t = nullptr;
+    WEFT_TRY(grid_of(c, &t));
+    Grid g(*t);
+    int32_t r = rank_at(g, coords);
+    if (r == proc_null) return fail(Err::arg, "the coordinates lie outside a dimension that is not periodic");
+    *rank = r;
+    return Err::ok;
+}
+
+Err cart_coords(Process&, Comm& c, int rank, int maxdims, int* coords) {
+    const Topology* t = nullptr;
+    WEFT_TRY(grid_of(c, &t));
+    if (rank < 0 || rank >= c.size) return fail(Err::rank, "rank %d is not in the communicator of %d", rank, c.size);
+    if (maxdims < t->ndims) return fail(Err::arg, "room for %d of %d dimensions", maxdims, t->ndims);
+    coords_of(t->ndims, t->ints(), rank, coords);
+    return Err::ok;
+}
+
+// The rank `steps` away from the caller along one dimension.
+static int32_t shifted(const Comm& c, const Grid& g, int32_t direction, int64_t steps) {
+    int64_t n = g.dims[direction], x = g.coords[direction] + steps, stride = 1;
+    if (x < 0 || x >= n) {
+        if (g.periods[direction] == 0) return proc_null;
+        x = (x % n + n) % n;
+    }
+    for (int32_t i = direction + 1; i < g.ndims; i++) stride *= g.dims[i];
+    return static_cast<int32_t>(c.rank + (x - g.coords[direction]) * stride);
+}
+
+Err cart_shift(Process&, Comm& c, int direction, int disp, int* source, int* dest) {
+    const Topology* t = nullptr;
+    WEFT_TRY(grid_of(c, &t));
+    Grid g(*t);
+    if (direction < 0 || direction >= g.ndims) return fail(Err::arg, "direction %d of %d dimensions", direction, g.ndims);
+    *source = shifted(c, g, direction, -int64_t{disp});
+    *dest = shifted(c, g, direction, disp);
+    return Err::ok;
+}
+
+Err cart_map(Process&, Comm& c, int ndims, const int* dims, const int*, int* newrank) {
+    int32_t size = 0;
+    if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
+    WEFT_TRY(places(ndims, dims, c.size, &size));
+    *newrank = c.rank < size ? c.rank : undefined;
+    return Err::ok;
+}
+
+// Neighbour 2d is one step down dimension d, 2d+1 one step up.
+int32_t cart_neighbour(const Comm& c, int32_t i) {
+    Grid g(*static_cast<const Topology*>(c.topology));
+    return shifted(c, g, i / 2, i % 2 == 0 ? -1 : 1);
+}
+
+// ---------------------------------------------------------------------------------------------- dims_create
+
+namespace {
+
+constexpr int most_divisors = 1536;  // a 32-bit number has no more
+
+int divisors_of(int64_t n, int32_t* out) {
+    int count = 0;
+    for (int64_t d = 1; d * d <= n; d++)
+        if (n % d == 0) out[count++] = static_cast<int32_t>(d);
+    for (int i = count - 1; i >= 0; i--)
+        if (int64_t{out[i]} * out[i] != n) out[count++] = static_cast<int32_t>(n / out[i]);
+    return count;
+}
+
+struct Divisors {
+    int count;
+    int32_t at[most_divisors];
+};
+
+// Looks for the factors of `left` in dims[0..open), each at most `most`, not increasing, with the smallest possible
+// first one, and so on recursively: as close to each other as can be.
+bool balance(const Divisors& d, int64_t left, int open, int64_t most, int* dims) {
+    if (open == 1) {
+        if (left > most) return false;
+        dims[0] = static_cast<int>(left);
+        return true;
+    }
+    for (int k = 0; k < d.count && d.at[k] <= most && d.at[k] <= left; k++) {
+        int64_t first = d.at[k], reach = 1;
+        if (left % first != 0) continue;
+        for (int i = 0; i < open && reach < left; i++) reach *= first;
+        if (reach < left) continue;  // even all of them as large as the first do not get there
+        if (!balance(d, left / first, open - 1, first, dims + 1)) continue;
+        dims[0] = static_cast<int>(first);
+        return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+Err dims_create(Process&, int nnodes, int ndims, int* dims) {
+    if (nnodes <= 0) return fail(Err::arg, "%d nodes cannot be arranged", nnodes);
+    if (ndims < 0) return fail(Err::dims, "the number of dimensions, %d, is negative", ndims);
+    int64_t left = nnodes;
+    int open = 0;
+    for (int i = 0; i < ndims; i++) {
+        if (dims[i] < 0) return fail(Err::dims, "dimension %d is given as %d", i, dims[i]);
+        if (dims[i] == 0) {
+            open++;
+        } else if (left % dims[i] != 0) {
+            return fail(Err::dims, "%d nodes do not divide into dimensions of %d", nnodes, dims[i]);
+        } else {
+            left /= dims[i];
+        }
+    }
+    if (open == 0) {
+        if (ndims > 0 && left != 1) return fail(Err::dims, "the given dimensions do not make %d nodes", nnodes);
+        return Err::ok;
+    }
+    auto* found = static_cast<int*>(malloc(static_cast<size_t>(open) * sizeof(int)));
+    if (found == nullptr) return fail(Err::no_mem, "no memory for %d dimensions", open);
+    Divisors d;
+    d.count = divisors_of(left, d.at);
+    balance(d, left, open, left, found);
+    for (int i = 0, j = 0; i < ndims; i++)
+        if (dims[i] == 0) dims[i] = found[j++];
+    free(found);
+    return Err::ok;
+}
+
+}  // namespace weft::topo

@@ -1,0 +1,351 @@
+// Graph and distributed graph topologies.
+#include <cstring>
+
+#include "base/scratch.hpp"
+#include "coll/coll.hpp"
+#include "comm/comm.hpp"
+#include "obj/status.hpp"
+#include "topo/topo.hpp"
+
+namespace weft::topo {
+
+namespace {
+
+using obj::undefined;
+
+constexpr uintptr_t unweighted_address = 10, weights_empty_address = 11;
+bool unweighted(const int* w) { return reinterpret_cast<uintptr_t>(w) == unweighted_address; }
+bool weights_given(const int* w) {
+    return w != nullptr && !unweighted(w) && reinterpret_cast<uintptr_t>(w) != weights_empty_address;
+}
+
+Err no_memory() { return fail(Err::no_mem, "no memory for the topology"); }
+
+Err kind_of(const Comm& c, Topology::Kind kind, const char* name, const Topology** t) {
+    *t = static_cast<const Topology*>(c.topology);
+    if (*t != nullptr && (*t)->kind == kind) return Err::ok;
+    return fail(Err::topology, "the communicator has no %s topology", name);
+}
+
+Err graph_of(const Comm& c, const Topology** t) { return kind_of(c, Topology::graph, "graph", t); }
+
+Err check_rank(int rank, int32_t size) {
+    if (rank >= 0 && rank < size) return Err::ok;
+    return fail(Err::rank, "rank %d is not in the communicator of %d", rank, size);
+}
+
+Err check_graph(const Comm& c, int nnodes, const int* index, const int* edges) {
+    if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
+    if (nnodes < 0 || nnodes > c.size) return fail(Err::arg, "%d nodes for a communicator of %d", nnodes, c.size);
+    int before = 0;
+    for (int i = 0; i < nnodes; before = index[i++])
+        if (index[i] < before) return fail(Err::arg, "index %d of the graph, %d, is less than the one before", i, index[i]);
+    for (int i = 0; i < before; i++)
+        if (edges[i] < 0 || edges[i] >= nnodes) return fail(Err::arg, "edge %d leads to node %d of %d", i, edges[i], nnodes);
+    return Err::ok;
+}
+
+// Edges of node `rank`: [first, last) in the list.
+void edge_range(const Topology& t, int32_t rank, int32_t* first, int32_t* last) {
+    *first = rank == 0 ? 0 : t.ints()[rank - 1];
+    *last = t.ints()[rank];
+}
+
+}  // namespace
+
+Err graph_create(Process& p, Comm& c, int nnodes, const int* index, const int* edges, int, Comm** out) {
+    int32_t tag = comm::take_tag(c);
+    WEFT_TRY(check_graph(c, nnodes, index, edges));
+    obj::Group* group = nullptr;
+    int range[1][3] = {{0, nnodes - 1, 1}};
+    WEFT_TRY(obj::group_range_incl(p, *c.group, nnodes > 0 ? 1 : 0, range, &group));
+    Comm* made = nullptr;
+    Err e = comm::create_over(p, c, *group, tag, &made);
+    obj::release(p, *group);
+    WEFT_TRY(e);
+    if (made != nullptr) {
+        int nedges = index[nnodes - 1];
+        Topology* t = obj::make_topology(Topology::graph, int64_t{nnodes} + nedges);
+        if (t == nullptr) {
+            obj::release(*made);
+            return no_memory();
+        }
+        t->ndims = nnodes;
+        t->edges = nedges;
+        memcpy(t->ints(), index, static_cast<size_t>(nnodes) * sizeof(int));
+        if (nedges > 0) memcpy(t->ints() + nnodes, edges, static_cast<size_t>(nedges) * sizeof(int));
+        made->topology = t;
+    }
+    *out = made;
+    return Err::ok;
+}
+
+Err graphdims_get(Process&, Comm& c, int* nnodes, int* nedges) {
+    const Topology* t = nullptr;
+    WEFT_TRY(graph_of(c, &t));
+    *nnodes = t->ndims;
+    *nedges = t->edges;
+    return Err::ok;
+}
+
+Err graph_get(Process&, Comm& c, int maxindex, int maxedges, int* index, int* edges) {
+    const Topology* t = nullptr;
+    WEFT_TRY(graph_of(c, &t));
+    if (maxindex < t->ndims || maxedges < t->edges)
+        return fail(Err::arg, "room for %d nodes and %d edges of %d and %d", maxindex, maxedges, t->ndims, t->edges);
+    for (int32_t i = 0; i < t->ndims; i++) index[i] = t->ints()[i];
+    for (int32_t i = 0; i < t->edges; i++) edges[i] = t->ints()[t->ndims + i];
+    return Err::ok;
+}
+
+Err graph_neighbors_count(Process&, Comm& c, int rank, int* count) {
+    const Topology* t = nullptr;
+    WEFT_TRY(graph_of(c, &t));
+    WEFT_TRY(check_rank(rank, c.size));
+    int32_t first = 0, last = 0;
+    edge_range(*t, rank, &first, &last);
+    *count = last - first;
+    return Err::ok;
+}
+
+Err graph_neighbors(Process&, Comm& c, int rank, int maxneighbors, int* neighbors) {
+    const Topology* t = nullptr;
+    WEFT_TRY(graph_of(c, &t));
+    WEFT_TRY(check_rank(rank, c.size));
+    int32_t first = 0, last = 0;
+    edge_range(*t, rank, &first, &last);
+    if (maxneighbors < 0) return fail(Err::arg, "room for %d neighbours", maxneighbors);
+    for (int32_t i = first; i < last && i - first < maxneighbors; i++) neighbors[i - first] = t->ints()[t->ndims + i];
+    return Err::ok;
+}
+
+Err graph_map(Process&, Comm& c, int nnodes, const int* index, const int* edges, int* newrank) {
+    WEFT_TRY(check_graph(c, nnodes, index, edges));
+    *newrank = c.rank < nnodes ? c.rank : undefined;
+    return Err::ok;
+}
+
+// ------------------------------------------------------------------------------------------ distributed graphs
+
+namespace {
+
+// One end of an edge as another process named it.
+struct Edge {
+    int32_t source, destination, weight;
+};
+
+// Sizes of the four lists of a distributed graph's block.
+int32_t* sources_of(Topology& t) { return t.ints(); }
+int32_t* source_weights_of(Topology& t) { return t.ints() + t.sources; }
+int32_t* destinations_of(Topology& t) { return t.ints() + 2 * int64_t{t.sources}; }
+int32_t* destination_weights_of(Topology& t) { return destinations_of(t) + t.destinations; }
+
+Topology* make_adjacent(int32_t sources, int32_t destinations, bool weighted) {
+    Topology* t = obj::make_topology(Topology::dist_graph, 2 * (int64_t{sources} + destinations));
+    if (t == nullptr) return nullptr;
+    t->sources = sources;
+    t->destinations = destinations;
+    t->weighted = weighted;
+    return t;
+}
+
+// A duplicate of `c`'s processes with `t` attached; takes `t` over.
+Err attach(Process& p, Comm& c, Topology* t, int32_t tag, Comm** out) {
+    Comm* made = nullptr;
+    Err e = comm::create_over(p, c, *c.group, tag, &made);
+    if (e != Err::ok) {
+        free(t);
+        return e;
+    }
+    made->topology = t;
+    *out = made;
+    return Err::ok;
+}
+
+Err check_peers(int n, const int* ranks, int32_t size) {
+    if (n < 0) return fail(Err::arg, "the number of neighbours, %d, is negative", n);
+    for (int i = 0; i < n; i++) WEFT_TRY(check_rank(ranks[i], size));
+    return Err::ok;
+}
+
+Err check_weights(int n, const int* weights) {
+    if (!weights_given(weights)) return Err::ok;
+    for (int i = 0; i < n; i++)
+        if (weights[i] < 0) return fail(Err::arg, "weight %d is negative", weights[i]);
+    return Err::ok;
+}
+
+}  // namespace
+
+Err dist_graph_create_adjacent(Process& p, Comm& c, int indegree, const int* sources, const int* source_weights,
+                               int outdegree, const int* destinations, const int* destination_weights, Info*, int,
+                               Comm** out) {
+    if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
+    int32_t tag = comm::take_tag(c);
+    WEFT_TRY(check_peers(indegree, sources, c.size));
+    WEFT_TRY(check_peers(outdegree, destinations, c.size));
+    WEFT_TRY(check_weights(indegree, source_weights));
+    WEFT_TRY(check_weights(outdegree, destination_weights));
+    bool weighted = !unweighted(source_weights) && !unweighted(destination_weights);
+    Topology* t = make_adjacent(indegree, outdegree, weighted);
+    if (t == nullptr) return no_memory();
+    for (int i = 0; i < indegree; i++) {
+        sources_of(*t)[i] = sources[i];
+        source_weights_of(*t)[i] = weights_given(source_weights) ? source_weights[i] : 1;
+    }
+    for (int i = 0; i < outdegree; i++) {
+        destinations_of(*t)[i] = destinations[i];
+        destination_weights_of(*t)[i] = weights_given(destination_weights) ? destination_weights[i] : 1;
+    }
+    return attach(p, c, t, tag, out);
+}
+
+namespace {
+
+// What every process named, brought together by everybody: edges in the order of the naming ranks.
+Err gather_edges(Process& p, Comm& c, int32_t count_tag, int32_t edge_tag, const Edge* mine, int32_t count,
+                 Scratch<int64_t>& counts, Edge** all, int64_t* total) {
+    const type::Type& byte = coll::byte_type();
+    coll::Team team = coll::local_team(c);
+    coll::Schedule* s = nullptr;
+    int64_t bytes = int64_t{count} * static_cast<int64_t>(sizeof(Edge));
+    WEFT_TRY(coll::open_tagged(p, c, count_tag, false, &s));
+    coll::add_allgather(*s, team, {&bytes, 8, &byte}, coll::Blocks({counts.get(), 8, &byte}));
+    WEFT_TRY(coll::run(*s));
+    Scratch<int64_t> places(c.size);
+    if (!places) return no_memory();
+    int64_t sum = 0;
+    for (int32_t i = 0; i < c.size; i++) {
+        places[i] = sum;
+        sum += counts[i];
+    }
+    auto* edges = static_cast<Edge*>(malloc(static_cast<size_t>(sum + 1)));
+    if (edges == nullptr) return no_memory();
+    Err e = coll::open_tagged(p, c, edge_tag, false, &s);
+    if (e == Err::ok) {
+        coll::add_allgather(*s, team, {const_cast<Edge*>(mine), bytes, &byte},
+                            coll::Blocks(edges, coll::Numbers(counts.get()), coll::Numbers(places.get()), &byte));
+        e = coll::run(*s);
+    }
+    if (e != Err::ok) {
+        free(edges);
+        return e;
+    }
+    *all = edges;
+    *total = sum / static_cast<int64_t>(sizeof(Edge));
+    return Err::ok;
+}
+
+}  // namespace
+
+Err dist_graph_create(Process& p, Comm& c, int n, const int* sources, const int* degrees, const int* destinations,
+                      const int* weights, Info*, int, Comm** out) {
+    if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
+    int32_t count_tag = comm::take_tag(c), edge_tag = comm::take_tag(c), tag = comm::take_tag(c);
+    WEFT_TRY(check_peers(n, sources, c.size));
+    int64_t named = 0;
+    for (int i = 0; i < n; i++) {
+        if (degrees[i] < 0) return fail(Err::arg, "degree %d is negative", degrees[i]);
+        named += degrees[i];
+    }
+    WEFT_TRY(check_peers(static_cast<int>(named), destinations, c.size));
+    WEFT_TRY(check_weights(static_cast<int>(named), weights));
+    Scratch<Edge> mine(named);
+    Scratch<int64_t> counts(c.size);
+    if (!mine || !counts) return no_memory();
+    int32_t k = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < degrees[i]; j++, k++)
+            mine[k] = {sources[i], destinations[k], weights_given(weights) ? weights[k] : 1};
+
+    Edge* all = nullptr;
+    int64_t total = 0;
+    WEFT_TRY(gather_edges(p, c, count_tag, edge_tag, mine.get(), k, counts, &all, &total));
+    int32_t in = 0, outgoing = 0;
+    for (int64_t i = 0; i < total; i++) {
+        in += all[i].destination == c.rank;
+        outgoing += all[i].source == c.rank;
+    }
+    Topology* t = make_adjacent(in, outgoing, !unweighted(weights));
+    if (t != nullptr) {
+        in = outgoing = 0;
+        for (int64_t i = 0; i < total; i++) {
+            if (all[i].destination == c.rank) {
+                sources_of(*t)[in] = all[i].source;
+                source_weights_of(*t)[in++] = all[i].weight;
+            }
+            if (all[i].source == c.rank) {
+                destinations_of(*t)[outgoing] = all[i].destination;
+                destination_weights_of(*t)[outgoing++] = all[i].weight;
+            }
+        }
+    }
+    free(all);
+    return t == nullptr ? no_memory() : attach(p, c, t, tag, out);
+}
+
+Err dist_graph_neighbors_count(Process&, Comm& c, int* indegree, int* outdegree, int* weighted) {
+    const Topology* t = nullptr;
+    WEFT_TRY(kind_of(c, Topology::dist_graph, "distributed graph", &t));
+    *indegree = t->sources;
+    *outdegree = t->destinations;
+    *weighted = t->weighted;
+    return Err::ok;
+}
+
+Err dist_graph_neighbors(Process&, Comm& c, int maxin, int* sources, int* source_weights, int maxout,
+                         int* destinations, int* destination_weights) {
+    const Topology* found = nullptr;
+    WEFT_TRY(kind_of(c, Topology::dist_graph, "distributed graph", &found));
+    if (maxin < 0 || maxout < 0) return fail(Err::arg, "room for %d and %d neighbours", maxin, maxout);
+    auto& t = const_cast<Topology&>(*found);
+    for (int32_t i = 0; i < t.sources && i < maxin; i++) {
+        sources[i] = sources_of(t)[i];
+        if (t.weighted && weights_given(source_weights)) source_weights[i] = source_weights_of(t)[i];
+    }
+    for (int32_t i = 0; i < t.destinations && i < maxout; i++) {
+        destinations[i] = destinations_of(t)[i];
+        if (t.weighted && weights_given(destination_weights)) destination_weights[i] = destination_weights_of(t)[i];
+    }
+    return Err::ok;
+}
+
+// ------------------------------------------------------------------------------------------------- neighbours
+
+int32_t cart_neighbour(const Comm& c, int32_t i);  // cart.cpp
+
+int32_t Neighbours::source(int32_t i) const {
+    auto& t = const_cast<Topology&>(*topology);
+    if (t.kind == Topology::cart) return cart_neighbour(*comm, i);
+    if (t.kind == Topology::dist_graph) return sources_of(t)[i];
+    int32_t first = 0, last = 0;
+    edge_range(t, comm->rank, &first, &last);
+    return t.ints()[t.ndims + first + i];
+}
+
+int32_t Neighbours::destination(int32_t i) const {
+    auto& t = const_cast<Topology&>(*topology);
+    return t.kind == Topology::dist_graph ? destinations_of(t)[i] : source(i);
+}
+
+Err neighbours(const Comm& c, Neighbours* out) {
+    const auto* t = static_cast<const Topology*>(c.topology);
+    if (t == nullptr) return fail(Err::topology, "the communicator has no topology");
+    out->comm = &c;
+    out->topology = t;
+    int32_t first = 0, last = 0;
+    switch (t->kind) {
+        case Topology::cart: out->sources = out->destinations = 2 * t->ndims; break;
+        case Topology::graph:
+            edge_range(*t, c.rank, &first, &last);
+            out->sources = out->destinations = last - first;
+            break;
+        case Topology::dist_graph:
+            out->sources = t->sources;
+            out->destinations = t->destinations;
+            break;
+    }
+    return Err::ok;
+}
+
+}  // namespace weft::topo
