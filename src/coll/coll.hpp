@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "coll/schedule.hpp"
+#include "obj/ints.hpp"
 #include "op/op.hpp"
 
 namespace weft::obj { struct Info; }
@@ -20,6 +21,7 @@ struct Numbers {
     Numbers() = default;
     Numbers(const int32_t* a) : array(a) {}
     Numbers(const int64_t* a) : array(a), wide(true) {}
+    Numbers(obj::Ints a) : array(a.data), wide(a.wide) {}
     explicit operator bool() const { return array != nullptr; }
     int64_t operator[](int64_t i) const {
         return wide ? static_cast<const int64_t*>(array)[i] : static_cast<const int32_t*>(array)[i];

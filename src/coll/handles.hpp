@@ -6,6 +6,6 @@
 
 namespace weft::coll {
 
-inline const type::Type& type_of_handle(const void* handle) { return obj::type_of(handle); }
+inline const type::Type& type_of_handle(const void* handle) { return *obj::type_of(static_cast<MPI_Datatype>(const_cast<void*>(handle))); }
 
 }  // namespace weft::coll

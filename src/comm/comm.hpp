@@ -28,6 +28,7 @@ Err split(Process&, Comm&, int color, int key, Comm** out);
 Err split_type(Process&, Comm&, int split_type, int key, Info*, Comm** out);
 Err create(Process&, Comm&, Group&, Comm** out);
 Err create_group(Process&, Comm&, Group&, int tag, Comm** out);
+// `peer` is significant at the local leader only, and may be null elsewhere.
 Err intercomm_create(Process&, Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Comm** out);
 Err intercomm_merge(Process&, Comm&, int high, Comm** out);
 Err free_comm(Process&, Comm** c);

@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "obj/errhandler.hpp"
 #include "obj/group.hpp"
+#include "obj/info.hpp"
 #include "obj/process.hpp"
 #include "obj/status.hpp"
 
@@ -41,6 +43,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.remote_size = remote != nullptr ? remote->size : group->size;
     c.routes = routes;
     c.errhandler = parent != nullptr ? parent->errhandler : nullptr;
+    if (c.errhandler != nullptr) retain(*c.errhandler);
     c.group = group;
     c.remote_group = remote;
     c.attributes = nullptr;
@@ -81,8 +84,11 @@ void close_comm(Process& p, Comm& c) {
     if (c.routes != nullptr) free(c.routes - chairs);
     release(p, *c.group);
     if (c.remote_group != nullptr) release(p, *c.remote_group);
+    if (c.errhandler != nullptr) release(p, *c.errhandler);
+    if (c.info != nullptr) (void)info_free(p, &c.info);
     free(c.topology);
     free(c.coll);
+    c.errhandler = nullptr;
     c.routes = nullptr;
     c.group = c.remote_group = nullptr;
     c.topology = c.coll = nullptr;

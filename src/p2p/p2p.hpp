@@ -53,5 +53,9 @@ void complete_special(Process&, Request& r, Err e);
 
 // Polls every wire of this process once, outside any guard. Returns true when something moved.
 bool progress(Process&);
+// Adds what progress() calls after the wires, with no guard held: the one indirect call, off the fast path. It says
+// whether something moved. Registered once for a Process, never taken back.
+using Hook = bool (*)(Process&);
+void register_hook(Process&, Hook);
 
 }  // namespace weft::p2p

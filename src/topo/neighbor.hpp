@@ -1,6 +1,6 @@
 // The neighbourhood collectives: builders for the engine of coll/. Included by the door's calls; no lock is held.
 #pragma once
-#include "coll/coll.hpp"
+#include "coll/calls.hpp"
 #include "topo/topo.hpp"
 
 namespace weft::topo {
@@ -11,5 +11,41 @@ struct NeighborAlltoall { coll::Blocks send, recv; };
 // Found by argument-dependent lookup from coll::blocking and its like.
 Err build(coll::Schedule&, const NeighborAllgather&);
 Err build(coll::Schedule&, const NeighborAlltoall&);
+
+// The calls, in three forms as in coll/calls.hpp.
+using coll::Ints;
+using type::Buffer;
+using type::Type;
+
+template <class... Form> Err neighbor_allgather(Process& p, Comm& c, Buffer send, Buffer recv, Form... f) {
+    return coll::call(p, c, NeighborAllgather{send, coll::Blocks(recv)}, f...);
+}
+
+template <class... Form> Err neighbor_allgatherv(Process& p, Comm& c, Buffer send, void* recv, Ints counts, Ints displs,
+                                                 Type& t, Form... f) {
+    return coll::call(p, c, NeighborAllgather{send, coll::Blocks(recv, counts, displs, &t)}, f...);
+}
+
+template <class... Form> Err neighbor_alltoall(Process& p, Comm& c, Buffer send, Buffer recv, Form... f) {
+    return coll::call(p, c, NeighborAlltoall{coll::Blocks(send), coll::Blocks(recv)}, f...);
+}
+
+template <class... Form> Err neighbor_alltoallv(Process& p, Comm& c, void* send, Ints scounts, Ints sdispls, Type& stype,
+                                                void* recv, Ints rcounts, Ints rdispls, Type& rtype, Form... f) {
+    NeighborAlltoall a{coll::Blocks(send, scounts, sdispls, &stype), coll::Blocks(recv, rcounts, rdispls, &rtype)};
+    return coll::call(p, c, a, f...);
+}
+
+template <class T, class... Form> Err neighbor_alltoallw(Process& p, Comm& c, void* send, Ints scounts, Ints sdispls,
+                                                         T stypes, void* recv, Ints rcounts, Ints rdispls, T rtypes,
+                                                         Form... f) {
+    auto out = reinterpret_cast<const void* const*>(stypes), in = reinterpret_cast<const void* const*>(rtypes);
+    Neighbours n;
+    WEFT_TRY(neighbours(c, &n));
+    WEFT_TRY(coll::check_types(out, n.destinations, true));
+    WEFT_TRY(coll::check_types(in, n.sources, true));
+    NeighborAlltoall a{coll::Blocks(send, scounts, sdispls, out), coll::Blocks(recv, rcounts, rdispls, in)};
+    return coll::call(p, c, a, f...);
+}
 
 }  // namespace weft::topo
