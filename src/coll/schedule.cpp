@@ -272,7 +272,7 @@ struct Access {
         free_chunks(s, false);
         Engine& e = *s.process->coll;
         {
-            os::SpinGuard guard(e.lock);
+            SpinGuard guard(e.lock);
             if (e.idle_count < most_idle && s.capacity_ <= 1024) {
                 s.next_active_ = e.idle;
                 e.idle = &s;
@@ -290,7 +290,7 @@ struct Access {
     static Schedule*& link(Schedule& s) { return s.next_active_; }
 
     static void insert(Engine& e, Schedule& s) {
-        os::SpinGuard guard(e.lock);
+        SpinGuard guard(e.lock);
         append(e, s);
         e.active.fetch_add(1, std::memory_order_relaxed);
     }
@@ -318,7 +318,7 @@ struct Access {
         if (s.advance()) {
             Engine& e = *s.process->coll;
             {
-                os::SpinGuard guard(e.lock);
+                SpinGuard guard(e.lock);
                 unlink(e, s);
                 e.active.fetch_sub(1, std::memory_order_relaxed);
             }
@@ -375,7 +375,7 @@ bool drive_all(Process& p) {
     for (; visits > 0; visits--) {
         Schedule* s = nullptr;
         {
-            os::SpinGuard guard(e.lock);
+            SpinGuard guard(e.lock);
             if ((s = e.first) == nullptr) break;
             Access::unlink(e, *s);
             Access::append(e, *s);
@@ -393,7 +393,7 @@ Err open_tagged(Process& p, Comm& c, int32_t tag, bool keep, Schedule** out) {
     Engine* e = engine_of(p);
     Schedule* s = nullptr;
     if (e != nullptr) {
-        os::SpinGuard guard(e->lock);
+        SpinGuard guard(e->lock);
         if ((s = e->idle) != nullptr) {
             e->idle = Access::link(*s);
             e->idle_count--;

@@ -63,13 +63,13 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
 Err make_comm(Process& p, Group* group, Group* remote, uint32_t context, Comm* parent, Comm** out) {
     Comm* c = nullptr;
     {
-        os::SpinGuard guard(p.pool_lock);
+        SpinGuard guard(p.pool_lock);
         if ((c = p.free_comms) != nullptr) p.free_comms = c->local_comm;
     }
     if (c == nullptr) c = static_cast<Comm*>(calloc(1, sizeof(Comm)));
     if (c == nullptr) return fail(Err::no_mem, "no memory for a communicator");
     if (Err e = init_comm(p, *c, group, remote, context, parent); e != Err::ok) {
-        os::SpinGuard guard(p.pool_lock);
+        SpinGuard guard(p.pool_lock);
         c->local_comm = p.free_comms;
         p.free_comms = c;
         return e;
@@ -101,7 +101,7 @@ void release(Comm& c) {
     Process& p = *process;
     close_comm(p, c);
     if (&c == &p.world || &c == &p.self) return;
-    os::SpinGuard guard(p.pool_lock);
+    SpinGuard guard(p.pool_lock);
     c.local_comm = p.free_comms;
     p.free_comms = &c;
 }

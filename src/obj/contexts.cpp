@@ -20,7 +20,7 @@ void Contexts::close() {
 }
 
 Err Contexts::take(uint32_t* context) {
-    os::SpinGuard guard(spin_);
+    SpinGuard guard(spin_);
     uint32_t counter;
     if (next_ >> bits_ == 0) {
         counter = next_++;
@@ -38,7 +38,7 @@ Err Contexts::take(uint32_t* context) {
 void Contexts::give(uint32_t context) {
     uint32_t number = context >> 1, counter = number & ((1u << bits_) - 1);
     if (static_cast<int32_t>(number >> bits_) != rank_ || counter < first_free) return;
-    os::SpinGuard guard(spin_);
+    SpinGuard guard(spin_);
     if (count_ == capacity_) {
         uint32_t grown = capacity_ == 0 ? 64 : capacity_ * 2;
         auto* ring = static_cast<uint32_t*>(malloc(grown * sizeof(uint32_t)));

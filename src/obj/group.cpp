@@ -20,7 +20,7 @@ Err no_memory(int64_t entries) {
 
 Group* take_object(Process& p) {
     {
-        os::SpinGuard guard(p.pool_lock);
+        SpinGuard guard(p.pool_lock);
         if (Group* g = p.free_groups) {
             p.free_groups = g->next;
             return g;
@@ -108,7 +108,7 @@ void release(Process& p, Group& g) {
     free(g.ranks);
     g.ranks = nullptr;
     g.kind = Kind::dead;
-    os::SpinGuard guard(p.pool_lock);
+    SpinGuard guard(p.pool_lock);
     g.next = p.free_groups;
     p.free_groups = &g;
 }

@@ -10,7 +10,7 @@
 #include "obj/comm.hpp"
 #include "obj/contexts.hpp"
 #include "obj/request.hpp"
-#include "os/spin.hpp"
+#include "base/spin.hpp"
 
 namespace weft::boot { struct Job; }
 namespace weft::lane { struct Lane; }
@@ -39,7 +39,7 @@ struct Process {
     Errhandler* self_errhandler; // serves calls without an object
     void* object_lock_;          // see obj/lock.hpp
     Contexts contexts;
-    os::SpinLock pool_lock;       // guards the two free lists: dead objects stay mapped and are used again
+    Spin pool_lock;       // guards the two free lists: dead objects stay mapped and are used again
     Group* free_groups;
     Comm* free_comms;
     coll::Engine* coll;          // active schedules; null until the first nonblocking collective
