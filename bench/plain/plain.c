@@ -1,8 +1,10 @@
-/* The comparators without any MPI: the same token, the same pinning, shared memory and sched_yield.
- * weft-bench-plain ring|pingpong [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints the JSON lines of weft-bench. */
+/* The comparators without any MPI: the same token, the same pinning, shared memory and sched_yield; and the rate of a bare
+ * ring of cache lines from one process to another, one 64-byte message in each (stream).
+ * weft-bench-plain ring|pingpong|stream [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints weft-bench's JSON lines. */
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,18 @@ typedef struct Slot {
     _Alignas(128) _Atomic uint64_t token;
 } Slot;
 
-enum { max_processes = 256, max_cpus = 1024 };
+typedef struct Line {
+    _Alignas(64) uint64_t words[7];
+    _Atomic uint64_t sequence;
+} Line;
+
+enum { max_processes = 256, max_cpus = 1024, ring_lines = 256 };
+
+typedef struct Plan {
+    const char *name;
+    int processes, reps, cpu_count, cpus[max_cpus];
+    long hops;
+} Plan;
 
 static double now_s(void)
 {
@@ -56,20 +69,52 @@ static void pin(int cpu)
         fprintf(stderr, "weft-bench-plain: CPU %d: %s\n", cpu, strerror(errno));
 }
 
-static void act(Slot *slots, int self, int n, long hops, int reps, const char *name)
+/* The producer fills whole lines and runs at most a ring ahead; the consumer says where it is four times a round. */
+static void flow(Slot *slots, int self, long messages, uint64_t *done)
 {
-    long rounds = hops / n;
+    uint64_t end = *done + (uint64_t)messages, seen = *done;
+    for (uint64_t i = *done; i < end; i++) {
+        Line *line = (Line *)(slots + 2) + i % ring_lines;
+        if (self == 0) {
+            while (i - seen >= ring_lines)
+                seen = atomic_load_explicit(&slots[0].token, memory_order_acquire);
+            for (int k = 0; k < 7; k++)
+                line->words[k] = i + (uint64_t)k;
+            atomic_store_explicit(&line->sequence, i + 1, memory_order_release);
+        } else {
+            while (atomic_load_explicit(&line->sequence, memory_order_acquire) != i + 1) {
+            }
+            slots[1].token += line->words[6];
+            if ((i + 1) % (ring_lines / 4) == 0)
+                atomic_store_explicit(&slots[0].token, i + 1, memory_order_release);
+        }
+    }
+    *done = end;
+    if (self == 1)
+        atomic_store_explicit(&slots[0].token, end, memory_order_release);
+    else
+        while (atomic_load_explicit(&slots[0].token, memory_order_acquire) != end) {
+        }
+}
+
+static void act(const Plan *p, Slot *slots, int self)
+{
+    bool stream = strcmp(p->name, "stream") == 0;
+    long rounds = p->hops / p->processes;
     uint64_t token = 0;
-    lap(slots, self, n, rounds / 10 + 1, &token);
-    double *samples = calloc((size_t)reps, sizeof(double));
-    for (int i = 0; i < reps; i++) {
+    double *samples = calloc((size_t)p->reps, sizeof(double));
+    for (int i = -1; i < p->reps; i++) { /* one to warm up */
         double start = now_s();
-        lap(slots, self, n, rounds, &token);
-        samples[i] = (now_s() - start) / ((double)rounds * n) * 1e6;
+        if (stream)
+            flow(slots, self, p->hops, &token);
+        else
+            lap(slots, self, p->processes, rounds, &token);
+        double took = now_s() - start;
+        samples[i < 0 ? 0 : i] = stream ? (double)p->hops / took * 1e-6 : took / ((double)rounds * p->processes) * 1e6;
     }
     if (self == 0) {
-        printf("{\"test\":\"%s\",\"bytes\":8,\"unit\":\"us/hop\",\"samples\":[", name);
-        for (int i = 0; i < reps; i++)
+        printf("{\"test\":\"%s\",\"bytes\":8,\"unit\":\"%s\",\"samples\":[", p->name, stream ? "M/s" : "us/hop");
+        for (int i = 0; i < p->reps; i++)
             printf("%s%.9g", i ? "," : "", samples[i]);
         printf("]}\n");
     }
@@ -89,56 +134,70 @@ static int parse_cpus(int *cpus, const char *text)
     return count;
 }
 
-int main(int argc, char **argv)
+static bool parse(Plan *p, int argc, char **argv)
 {
-    int n = 2, reps = 5, cpu_count = 0;
-    static int cpus[max_cpus];
-    long hops = 10000;
-    const char *name = argc > 1 ? argv[1] : "";
+    *p = (Plan){.name = argc > 1 ? argv[1] : "", .processes = 2, .reps = 5, .hops = 10000};
     for (int i = 2; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "-n") == 0)
-            n = atoi(argv[i + 1]);
+            p->processes = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "-r") == 0)
-            reps = atoi(argv[i + 1]);
+            p->reps = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--hops") == 0)
-            hops = atol(argv[i + 1]);
+            p->hops = atol(argv[i + 1]);
         else if (strcmp(argv[i], "--cpus") == 0)
-            cpu_count = parse_cpus(cpus, argv[i + 1]);
+            p->cpu_count = parse_cpus(p->cpus, argv[i + 1]);
+        else
+            return false;
     }
-    if (strcmp(name, "pingpong") == 0)
-        n = 2;
-    else if (strcmp(name, "ring") != 0)
-        n = 0;
-    if (n < 2 || n > max_processes || reps < 1 || hops < n) {
-        fprintf(stderr, "usage: weft-bench-plain ring|pingpong [-n N] [--hops N] [-r N] [--cpus A,B,..]\n");
-        return 2;
-    }
-    if (!cpu_count)
+    if (!p->cpu_count)
         for (long i = 0; i < sysconf(_SC_NPROCESSORS_ONLN) && i < max_cpus; i++)
-            cpus[cpu_count++] = (int)i;
-    Slot *slots = mmap(NULL, sizeof(Slot) * (size_t)n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (slots == MAP_FAILED) {
-        perror("weft-bench-plain: mmap");
-        return 1;
-    }
+            p->cpus[p->cpu_count++] = (int)i;
+    if (strcmp(p->name, "pingpong") == 0 || strcmp(p->name, "stream") == 0)
+        p->processes = 2;
+    else if (strcmp(p->name, "ring") != 0)
+        return false;
+    return p->processes >= 2 && p->processes <= max_processes && p->reps >= 1 && p->hops >= p->processes;
+}
+
+/* Process 0 is this one; the others never outlive it. */
+static int start_others(const Plan *p, Slot *slots)
+{
     pid_t parent = getpid();
-    for (int self = 1; self < n; self++) {
+    for (int self = 1; self < p->processes; self++) {
         pid_t child = fork();
         if (child < 0) {
             perror("weft-bench-plain: fork");
             return 1;
         }
         if (child == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left spinning when the parent is killed */
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent)
                 _exit(1);
-            pin(cpus[self % cpu_count]);
-            act(slots, self, n, hops, reps, name);
+            pin(p->cpus[self % p->cpu_count]);
+            act(p, slots, self);
             _exit(0);
         }
     }
-    pin(cpus[0]);
-    act(slots, 0, n, hops, reps, name);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static Plan plan;
+    if (!parse(&plan, argc, argv)) {
+        fprintf(stderr, "usage: weft-bench-plain ring|pingpong|stream [-n N] [--hops N] [-r N] [--cpus A,B,..]\n");
+        return 2;
+    }
+    size_t bytes = sizeof(Slot) * (size_t)plan.processes + sizeof(Line) * ring_lines;
+    Slot *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (slots == MAP_FAILED) {
+        perror("weft-bench-plain: mmap");
+        return 1;
+    }
+    if (start_others(&plan, slots) != 0)
+        return 1;
+    pin(plan.cpus[0]);
+    act(&plan, slots, 0);
     while (wait(NULL) > 0) {
     }
     return 0;
