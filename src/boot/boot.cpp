@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "boot/foreign.hpp"
+#include "boot/pmi.hpp"
 #include "boot/protocol.hpp"
 #include "os/env.hpp"
 #include "os/process.hpp"
@@ -118,10 +119,12 @@ Err attach(Job* job) {
         WEFT_TRY(attach_mpiexec(job, rank));
         if (!job->singleton) return Err::ok;
     }
-    return refuse_foreign();
+    int pmi = pmi_descriptor();
+    return pmi >= 0 ? attach_pmi(job, pmi) : refuse_foreign();
 }
 
 void finalized(Job* job) {
+    if (job->launcher == Launcher::pmi) finalized_pmi(job);
     if (job->launcher != Launcher::mpiexec || job->link < 0) return;
     Finalized m{protocol_magic, Say::finalized};
     // If mpiexec is gone the lifeline is about to end this process; nobody is left to tell.
@@ -130,6 +133,8 @@ void finalized(Job* job) {
 
 void detach(Job* job) {
     os::close_fd(&job->memfd);
+    // The launcher's own descriptor stays: to it, closing means that this rank has ended.
+    if (job->launcher == Launcher::pmi) job->link = -1;
     os::close_fd(&job->link);
 }
 
@@ -139,6 +144,7 @@ void abort(Job* job, int code, const char* text) {
         strncpy(m.text, text ? text : "", sizeof m.text - 1);
         if (os::send_message(job->link, &m, sizeof m, nullptr, 0)) os::exit_now(code);
     }
+    if (job && job->launcher == Launcher::pmi) abort_pmi(job, code, text);
     if (job && !job->singleton) os::say("weft: rank %d: aborted with code %d%s%s", job->rank, code, text && *text ? ": " : "", text ? text : "");
     else os::say("weft: aborted with code %d%s%s", code, text && *text ? ": " : "", text ? text : "");
     os::exit_now(code);

@@ -10,10 +10,6 @@ static Err refuse(const char* evidence, const char* remedy) {
 }
 
 Err refuse_foreign() {
-    int64_t fd;
-    // A number alone proves nothing: the variable outlives the descriptor in a rank's grandchildren.
-    if (os::parse_int(os::env("PMI_FD"), 0, 1 << 20, &fd) && os::socket_inode(int(fd)))
-        return refuse("PMI_FD is alive", "use Weft's mpiexec, or unset PMI_FD to run alone");
     if (os::env("PMIX_NAMESPACE"))
         return refuse("PMIX_NAMESPACE is set", "use Weft's mpiexec inside the allocation, or unset PMIX_NAMESPACE to run alone");
     // SLURM_NTASKS alone is an allocation, where serial programs must run; a step of several tasks is a launch.

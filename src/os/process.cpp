@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -18,18 +19,26 @@ namespace weft::os {
 
 bool socket_pair(int fds[2]) { return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0; }
 
-int connect_abstract(const char* name) {
-    sockaddr_un a{};
-    a.sun_family = AF_UNIX;
+static bool abstract_address(const char* name, sockaddr_un* a, socklen_t* bytes) {
+    *a = sockaddr_un{};
+    a->sun_family = AF_UNIX;
     size_t n = strlen(name);
-    if (n + 1 > sizeof a.sun_path) {
+    if (n + 1 > sizeof a->sun_path) {
         errno = ENAMETOOLONG;
-        return -1;
+        return false;
     }
-    memcpy(a.sun_path + 1, name, n);
+    memcpy(a->sun_path + 1, name, n);
+    *bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + n);
+    return true;
+}
+
+int connect_abstract(const char* name) {
+    sockaddr_un a;
+    socklen_t bytes;
+    if (!abstract_address(name, &a, &bytes)) return -1;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (s < 0) return -1;
-    if (connect(s, reinterpret_cast<sockaddr*>(&a), socklen_t(offsetof(sockaddr_un, sun_path) + 1 + n)) != 0) {
+    if (connect(s, reinterpret_cast<sockaddr*>(&a), bytes) != 0) {
         int e = errno;
         close(s);
         errno = e;
@@ -104,26 +113,35 @@ void close_fd(int* fd) {
     *fd = -1;
 }
 
-bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 void set_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 
-bool read_exact(int fd, void* data, size_t bytes) {
-    char* p = static_cast<char*>(data);
-    while (bytes) {
-        ssize_t r = read(fd, p, bytes);
-        if (r < 0 && errno == EINTR) continue;
-        if (r <= 0) return false;
-        p += r;
-        bytes -= size_t(r);
-    }
-    return true;
+int listen_abstract(const char* name) {
+    sockaddr_un a;
+    socklen_t bytes;
+    if (!abstract_address(name, &a, &bytes)) return -1;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (s >= 0 && (bind(s, reinterpret_cast<sockaddr*>(&a), bytes) != 0 || listen(s, 4096) != 0)) close_fd(&s);
+    return s;
 }
 
-bool write_exact(int fd, const void* data, size_t bytes) {
+int accept_one(int listener) {
+    int s;
+    do s = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    while (s < 0 && (errno == EINTR || errno == ECONNABORTED));
+    return s;
+}
+
+int64_t read_some(int fd, void* data, size_t bytes) {
+    ssize_t r;
+    do r = read(fd, data, bytes);
+    while (r < 0 && errno == EINTR);
+    return r;
+}
+
+bool write_all(int fd, const void* data, size_t bytes) {
     const char* p = static_cast<const char*>(data);
     while (bytes) {
         ssize_t r = send(fd, p, bytes, MSG_NOSIGNAL);
-        if (r < 0 && errno == ENOTSOCK) r = write(fd, p, bytes);
         if (r < 0 && errno == EINTR) continue;
         if (r <= 0) return false;
         p += r;
@@ -131,7 +149,6 @@ bool write_exact(int fd, const void* data, size_t bytes) {
     }
     return true;
 }
-
 
 bool die_with(int pipe_read_end) {
     // Order matters: owner and signal first, then O_ASYNC; then look once, for the end that closed before all this.
@@ -159,19 +176,54 @@ void say(const char* format, ...) {
     if (write(2, line, size_t(n)) < 0) return;
 }
 
-int cpus_allowed() {
-    // The kernel refuses masks smaller than its own, so grow until it fits.
+// Calls use(set, bytes) with this process's CPUs. The kernel refuses sets smaller than its own, so grow until it fits.
+template <class Use>
+static bool with_cpus(Use use) {
     for (int cpus = 1024; cpus <= 1 << 20; cpus *= 4) {
         cpu_set_t* set = CPU_ALLOC(size_t(cpus));
-        if (!set) break;
+        if (!set) return false;
         size_t bytes = CPU_ALLOC_SIZE(size_t(cpus));
-        int n = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
-        int e = errno;
+        bool ok = sched_getaffinity(0, bytes, set) == 0;
+        int error = errno;
+        if (ok) use(set, bytes);
         CPU_FREE(set);
-        if (n > 0) return n;
-        if (e != EINVAL) break;
+        if (ok || error != EINVAL) return ok;
     }
-    return 1;
+    return false;
+}
+
+int cpus_allowed() {
+    int n = 0;
+    with_cpus([&](cpu_set_t* set, size_t bytes) { n = CPU_COUNT_S(bytes, set); });
+    return n > 0 ? n : 1;
+}
+
+void cpu_mask(uint64_t out[cpu_words]) {
+    memset(out, 0, cpu_words * sizeof *out);
+    with_cpus([&](cpu_set_t* set, size_t bytes) {
+        for (size_t c = 0; c < size_t(cpu_words) * 64 && c < bytes * 8; c++)
+            if (CPU_ISSET_S(c, bytes, set)) out[c / 64] |= uint64_t(1) << c % 64;
+    });
+}
+
+void node_identity(char* out, size_t bytes) {
+    char boot[37] = "?";
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t n = read(fd, boot, sizeof boot - 1);
+        boot[n > 0 ? n : 0] = 0;
+        close(fd);
+    }
+    struct stat net;
+    unsigned long space = stat("/proc/self/ns/net", &net) == 0 ? net.st_ino : 0;
+    snprintf(out, bytes, "%s/%lu/%u", boot, space, unsigned(geteuid()));
+}
+
+bool random_bytes(void* out, size_t bytes) {
+    ssize_t r;
+    do r = getrandom(out, bytes, 0);
+    while (r < 0 && errno == EINTR);
+    return r == ssize_t(bytes);
 }
 
 void host_name(char* out, size_t bytes) {

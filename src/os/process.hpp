@@ -17,10 +17,12 @@ int64_t receive_message(int sock, void* data, size_t bytes, int* fds, int n_fds)
 bool peer_is_same_user(int sock);
 uint64_t socket_inode(int fd);  // 0 when fd is no open socket
 void close_fd(int* fd);         // closes if >= 0, then sets -1
-bool is_open(int fd);
 void set_close_on_exec(int fd);
-bool read_exact(int fd, void* data, size_t bytes);
-bool write_exact(int fd, const void* data, size_t bytes);
+int listen_abstract(const char* name);
+int accept_one(int listener);
+// Bytes of a stream: some (0 at its end, -1 on error), or all of them.
+int64_t read_some(int fd, void* data, size_t bytes);
+bool write_all(int fd, const void* data, size_t bytes);
 
 // --- life and death ---
 int process_id();
@@ -32,6 +34,11 @@ void say(const char* format, ...) __attribute__((format(printf, 1, 2)));  // one
 
 // --- the place ---
 int cpus_allowed();  // CPUs this process may run on, >= 1
+inline constexpr int cpu_words = 64;
+void cpu_mask(uint64_t out[cpu_words]);  // the first 4096 of them, one bit each
+// Text that two processes share exactly when they can share memory and local sockets: boot, network namespace, user.
+void node_identity(char* out, size_t bytes);
+bool random_bytes(void* out, size_t bytes);
 void host_name(char* out, size_t bytes);
 void program_name(char* out, size_t bytes);
 

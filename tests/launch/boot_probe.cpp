@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
         std::string word = argv[i];
         if (word[0] == '@') {
             size_t colon = word.find(':');
-            if (!env_rank || word.substr(1, colon - 1) != env_rank) continue;
+            std::string rank = env_rank ? env_rank : std::to_string(job.rank);
+            if (word.substr(1, colon - 1) != rank) continue;
             word = word.substr(colon + 1);
         }
         std::string value = word.find('=') == std::string::npos ? "" : word.substr(word.find('=') + 1);

@@ -1,0 +1,187 @@
+"""Other launchers that work: a PMI-1 server in miniature, and Hydra where it is installed."""
+import glob
+import os
+import pathlib
+import selectors
+import shutil
+import socket
+import subprocess
+import unittest
+
+import harness
+from harness import PROBE, LaunchTest, clean_environment
+from test_boot import fields
+
+
+class Server:
+    """Speaks the launcher's side of the PMI-1 wire protocol to `size` processes that it starts."""
+
+    def __init__(self, size, *words, change=lambda command, answer: answer, env=lambda rank: {}):
+        self.size, self.change = size, change
+        self.kvs, self.in_barrier, self.aborts, self.finalized, self.questions = {}, [], [], 0, []
+        self.selector = selectors.DefaultSelector()
+        self.processes = []
+        self.sockets = []
+        for rank in range(size):
+            ours, theirs = socket.socketpair()
+            variables = clean_environment(PMI_FD=str(theirs.fileno()), PMI_RANK=str(rank), PMI_SIZE=str(size))
+            variables.update(env(rank))
+            self.processes.append(subprocess.Popen([PROBE, *words], env=variables, pass_fds=[theirs.fileno()],
+                                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            theirs.close()
+            self.sockets.append(ours)
+            self.selector.register(ours, selectors.EVENT_READ)
+
+    def answer(self, sock, line):
+        words = dict(w.split("=", 1) for w in line.split() if "=" in w)
+        command = words["cmd"]
+        self.questions.append(command)
+        if command == "init":
+            return "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
+        if command == "get_my_kvsname":
+            return "cmd=my_kvsname kvsname=kvs_1_0\n"
+        if command == "get_appnum":
+            return "cmd=appnum appnum=3\n"
+        if command == "get_universe_size":
+            return "cmd=universe_size size=16\n"
+        if command == "put":
+            self.kvs[words["key"]] = words["value"]
+            return "cmd=put_result rc=0 msg=success\n"
+        if command == "get":
+            if words["key"] not in self.kvs:
+                return "cmd=get_result rc=-1 msg=key_not_found value=unknown\n"
+            return f"cmd=get_result rc=0 msg=success value={self.kvs[words['key']]}\n"
+        if command == "barrier_in":
+            self.in_barrier.append(sock)
+            if len(self.in_barrier) == self.size:
+                for s in self.in_barrier:
+                    s.sendall(self.change("barrier_in", "cmd=barrier_out\n").encode())
+                self.in_barrier = []
+            return ""
+        if command == "finalize":
+            self.finalized += 1
+            return "cmd=finalize_ack\n"
+        if command == "abort":
+            self.aborts.append(line)
+            for p in self.processes:
+                p.terminate()
+            return ""
+        raise AssertionError(f"not a PMI-1 command: {line!r}")
+
+    def serve(self):
+        while self.selector.get_map():
+            events = self.selector.select(harness.DEADLINE)
+            if not events:
+                break
+            for key, _ in events:
+                data = b""
+                try:
+                    data = key.fileobj.recv(65536)
+                    for line in data.decode().splitlines():
+                        text = self.change(line.split()[0][4:], self.answer(key.fileobj, line))
+                        if text:
+                            key.fileobj.sendall(text.encode())
+                except OSError:
+                    data = b""
+                if not data:
+                    self.selector.unregister(key.fileobj)
+                    key.fileobj.close()
+        results = []
+        for p in self.processes:
+            try:
+                out, err = p.communicate(timeout=harness.DEADLINE)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                out, err = p.communicate()
+                err += "did not end"
+            results.append((p.returncode, out, err))
+        return results
+
+
+class Pmi(unittest.TestCase):
+    def test_ranks_meet(self):
+        for size in (1, 2, 5):
+            with self.subTest(size):
+                server = Server(size, "attach", "barrier", "finalize")
+                results = server.serve()
+                self.assertEqual([(code, err) for code, _, err in results], [(0, "")] * size)
+                self.assertEqual(server.finalized, size)
+                for rank, (_, out, _) in enumerate(results):
+                    f = fields(out)
+                    self.assertEqual((f["rank"], f["size"], f["appnum"], f["universe"], f["singleton"]),
+                                     (str(rank), str(size), "3", "16", "0"))
+
+    def test_abort_is_told(self):
+        server = Server(2, "attach", "barrier", "@1:abort=6", "sleep=300")
+        results = server.serve()
+        self.assertEqual(len(server.aborts), 1)
+        self.assertIn("exitcode=6", server.aborts[0])
+        self.assertEqual(results[0][0], -15)
+
+    def test_another_machine_is_fatal_and_explained(self):
+        # Rank 0 publishes where it is; the others see another place.
+        def change(command, answer):
+            return answer.replace("value=", "value=x") if command == "get" else answer
+        server = Server(2, "attach", change=change)
+        results = server.serve()
+        self.assertIn(results[1][0], (1, -15), results)
+        self.assertIn("not on rank 0's machine", results[1][2])
+        self.assertEqual(len(server.aborts), 1)
+
+    def test_odd_answers_are_errors_not_crashes(self):
+        odd = ("\n", "cmd=\n", "no equals sign\n", "cmd=" + "x" * 5000 + "\n", "cmd=response_to_init rc=-1\n", "\0\0\0\n",
+               "cmd=get_result rc=0 value=a!b\n", "cmd=get_result rc=0 value=" + "y" * 300 + "\n",
+               "cmd=my_kvsname kvsname=" + "k" * 1000 + "\n", "cmd=init\ncmd=init\n")
+        for target in ("init", "get_my_kvsname", "get"):
+            for text in odd:
+                with self.subTest(f"{target}: {text[:30]!r}"):
+                    server = Server(2, "attach", "finalize",
+                                    change=lambda command, answer: text if command == target else answer)
+                    results = server.serve()
+                    # Rank 1 asks all three questions; an error is its explained exit, or the end that another's abort brings.
+                    self.assertIn(results[1][0], (1, 77, -15), results)
+
+    def test_dead_server(self):
+        server = Server(1, "attach")
+        for s in server.sockets:
+            server.selector.unregister(s)
+            s.close()
+        (code, _, err), = server.serve()
+        self.assertEqual(code, 77)
+        self.assertIn("PMI_FD", err)
+
+    def test_missing_rank(self):
+        server = Server(1, "attach", env=lambda rank: {"PMI_RANK": "7"})
+        (code, _, err), = server.serve()
+        self.assertEqual(code, 77)
+        self.assertIn("PMI_RANK", err)
+
+
+def hydras():
+    peers = os.environ.get("WEFT_PEERS", str(pathlib.Path(__file__).parents[2] / "venvs"))
+    return sorted(set(glob.glob(f"{peers}/*/bin/mpiexec.hydra")) | {shutil.which("mpiexec.hydra")} - {None})
+
+
+@unittest.skipUnless(hydras(), "no Hydra installed: `make peers` installs two, or set WEFT_PEERS")
+class Hydra(LaunchTest):
+    def run_hydra(self, hydra, *words):
+        return subprocess.run([hydra, *map(str, words)], env=clean_environment(), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=harness.DEADLINE)
+
+    def test_ranks_meet(self):
+        for hydra in hydras():
+            with self.subTest(hydra):
+                r = self.run_hydra(hydra, "-n", 3, PROBE, "attach", "barrier", "finalize")
+                self.assertEqual(r.returncode, 0, r)
+                self.assertEqual(sorted(fields(line)["rank"] for line in r.stdout.splitlines()), ["0", "1", "2"])
+                self.assertEqual({fields(line)["size"] for line in r.stdout.splitlines()}, {"3"})
+
+    def test_abort(self):
+        for hydra in hydras():
+            with self.subTest(hydra):
+                r = self.run_hydra(hydra, "-n", 2, PROBE, "attach", "barrier", "@1:abort=5", "sleep=300")
+                self.assertEqual(r.returncode, 5, r)
+
+
+if __name__ == "__main__":
+    harness.main()
