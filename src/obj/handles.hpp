@@ -13,14 +13,9 @@
 #include "obj/info.hpp"
 #include "obj/process.hpp"
 #include "obj/request.hpp"
+#include "op/op.hpp"
 #include "type/predefined.hpp"
 #include "type/type.hpp"
-
-#if __has_include("op/predefined.hpp")
-#include "op/predefined.hpp"
-#endif
-
-namespace weft::op { struct Op; }
 
 namespace weft::obj {
 
@@ -54,6 +49,13 @@ constexpr auto make_type_offsets() {
 }
 inline constexpr std::array<uint16_t, first_address> type_offsets = make_type_offsets();
 static_assert(sizeof(type::Type) * type::n_predefined < 65536, "offsets are kept in 16 bits");
+
+constexpr auto make_op_index() {
+    std::array<uint8_t, 64> a{};
+    for (int v = 0; v < 64; v++) a[static_cast<size_t>(v)] = static_cast<uint8_t>(op::predefined_index(v));
+    return a;
+}
+inline constexpr std::array<uint8_t, 64> op_index = make_op_index();
 
 }  // namespace detail
 
@@ -121,22 +123,15 @@ inline Message* message_of(Process&, MPI_Message h) {
     if (v >= first_address) return detail::object<Message>(h);
     return v == 0x129 ? detail::object<Message>(&no_proc_message) : detail::bad<Message>();
 }
-#if __has_include("op/predefined.hpp")
 inline op::Op* op_of(Process&, MPI_Op h) {
     uintptr_t v = detail::number(h);
-    return v >= first_address ? detail::object<op::Op>(h)
-                              : const_cast<op::Op*>(op::predefined_at(static_cast<int>(v)));
+    return WEFT_LIKELY(v < first_address) ? &op::predefined[v < 64 ? detail::op_index[v] : 0] : detail::object<op::Op>(h);
 }
 inline MPI_Op handle_of(const op::Op* o) {
     if (o == nullptr) return MPI_OP_NULL;
-    const auto* head = reinterpret_cast<const Object*>(o);
-    bool named = head->id > 0 && head->id < static_cast<int>(first_address);
-    return named ? detail::predefined_handle<MPI_Op>(static_cast<uintptr_t>(head->id)) : detail::object<MPI_ABI_Op>(o);
+    return o->is(op::Op::predefined) ? detail::predefined_handle<MPI_Op>(static_cast<uintptr_t>(o->id))
+                                     : detail::object<MPI_ABI_Op>(o);
 }
-#else
-inline op::Op* op_of(Process&, MPI_Op) { return detail::bad<op::Op>(); }
-inline MPI_Op handle_of(const op::Op*) { return MPI_OP_NULL; }
-#endif
 
 // ---- object to handle; null gives the null handle.
 

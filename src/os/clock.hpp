@@ -12,6 +12,13 @@ inline uint64_t now_ns() {
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
+// Seconds between two values of now_ns().
+inline double clock_tick_s() {
+    timespec t;
+    clock_getres(CLOCK_MONOTONIC, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
 inline void yield_cpu() { sched_yield(); }
 
 }  // namespace weft::os

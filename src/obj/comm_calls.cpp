@@ -1,0 +1,57 @@
+#include "obj/comm_calls.hpp"
+
+#include <mpi.h>
+
+#include <cstring>
+
+#include "obj/group.hpp"
+#include "obj/registry.hpp"
+
+namespace weft::obj {
+
+static_assert(sizeof(Comm::name) == MPI_MAX_OBJECT_NAME);
+
+Err comm_remote_size(Process&, Comm& c, int* size) {
+    if (!c.is_inter()) return fail(Err::comm, "the communicator is no intercommunicator (argument 1, comm)");
+    *size = c.remote_size;
+    return Err::ok;
+}
+
+Err comm_compare(Process&, Comm& a, Comm& b, int* result) {
+    if (&a == &b) {
+        *result = MPI_IDENT;
+        return Err::ok;
+    }
+    int r = MPI_UNEQUAL;
+    if (a.is_inter() == b.is_inter()) {
+        r = compare_groups(*a.group, *b.group);
+        if (a.is_inter()) {
+            int remote = compare_groups(*a.remote_group, *b.remote_group);
+            if (remote > r) r = remote;   // MPI_IDENT < MPI_CONGRUENT < MPI_SIMILAR < MPI_UNEQUAL
+        }
+        if (r == MPI_IDENT) r = MPI_CONGRUENT;   // the same processes, another context
+    }
+    *result = r;
+    return Err::ok;
+}
+
+Err comm_set_name(Process& p, Comm& c, const char* name) {
+    SpinGuard guard(registry(p).lock);
+    strncpy(c.name, name, sizeof c.name - 1);
+    c.name[sizeof c.name - 1] = 0;
+    return Err::ok;
+}
+
+Err comm_get_name(Process& p, Comm& c, char* name, int* length) {
+    SpinGuard guard(registry(p).lock);
+    *length = static_cast<int>(strlen(c.name));
+    memcpy(name, c.name, static_cast<size_t>(*length) + 1);
+    return Err::ok;
+}
+
+Err comm_get_parent(Process&, Comm** parent) {
+    *parent = nullptr;
+    return Err::ok;
+}
+
+}  // namespace weft::obj
