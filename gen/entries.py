@@ -122,6 +122,8 @@ def argument(f, p):
         return f'door::ints({n})'
     if k in ('status', 'statuses'):
         return f'reinterpret_cast<obj::Status*>({n})'
+    if k in ('requests', 'requests_in'):
+        return f'reinterpret_cast<obj::Request*{" const" if k == "requests_in" else ""}*>({n})'
     if k == 'status_in':
         return f'*reinterpret_cast<const obj::Status*>({n})'
     if k == 'status_inout':

@@ -90,8 +90,6 @@ WEFT_COLD int unsupported(const Function&, const intptr_t* values);
 struct Finding { Err error; int argument; };
 Finding examine(const Function&, const intptr_t* values);
 
-// For implementations that learn late whose error it is (completion of requests): serves this thread's next raise().
-void blame(const obj::Comm* comm);
 // Runs a user's error handler.
 void call_user(obj::Errhandler& h, const obj::Comm* comm, int code);
 

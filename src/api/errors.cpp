@@ -14,8 +14,6 @@ namespace weft::door {
 
 namespace {
 
-// Set by blame(), used and cleared by the next raise of this thread.
-thread_local const obj::Comm* blamed = nullptr;
 
 // What a user may do about an error that ends the job by default.
 const char hint[] = "set another error handler (MPI_Comm_set_errhandler) to get an error code instead";
@@ -79,13 +77,11 @@ void call_user(obj::Errhandler& h, const obj::Comm* comm, int code) {
     }
 }
 
-void blame(const obj::Comm* comm) { blamed = comm; }
 
 int raise(const Function& f, const void* owner, Err e) {
     obj::Process& p = *obj::process;
     int code = static_cast<int>(e);
-    const obj::Comm* comm = blamed;
-    blamed = nullptr;
+    const obj::Comm* comm = obj::take_blamed();
     if (f.errors == Errors::tool || f.errors == Errors::none) return code;
     if (owner != nullptr && head(owner)->kind == Kind::comm) comm = static_cast<const obj::Comm*>(owner);
     if (owner != nullptr && head(owner)->kind == Kind::errhandler)

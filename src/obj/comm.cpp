@@ -9,11 +9,6 @@
 #include "obj/process.hpp"
 #include "obj/status.hpp"
 
-namespace weft::lane {
-// How this process reaches the one of that world rank. Weak while the lanes are not there: every route is then bad.
-[[gnu::weak]] obj::Route route_to(obj::Process&, int32_t world_rank);
-}  // namespace weft::lane
-
 namespace weft::obj {
 
 namespace {
@@ -27,7 +22,7 @@ Err make_routes(Process& p, const Group& to, Route** out) {
     if (block == nullptr) return fail(Err::no_mem, "no memory for the routes to %d processes", to.size);
     block[0] = null_route;
     block[1] = block[2] = bad_route;
-    for (int32_t i = 0; i < to.size; i++) block[chairs + i] = lane::route_to ? lane::route_to(p, to.at(i)) : bad_route;
+    for (int32_t i = 0; i < to.size; i++) block[chairs + i] = route_to(p, to.at(i));
     *out = block + chairs;
     return Err::ok;
 }
@@ -66,7 +61,11 @@ Err make_comm(Process& p, Group* group, Group* remote, uint32_t context, Comm* p
         SpinGuard guard(p.pool_lock);
         if ((c = p.free_comms) != nullptr) p.free_comms = c->local_comm;
     }
-    if (c == nullptr) c = static_cast<Comm*>(calloc(1, sizeof(Comm)));
+    if (c == nullptr && (c = static_cast<Comm*>(calloc(1, sizeof(Comm)))) != nullptr) {
+        SpinGuard guard(p.pool_lock);
+        c->all_next = p.all_comms;
+        p.all_comms = c;
+    }
     if (c == nullptr) return fail(Err::no_mem, "no memory for a communicator");
     if (Err e = init_comm(p, *c, group, remote, context, parent); e != Err::ok) {
         SpinGuard guard(p.pool_lock);

@@ -42,12 +42,16 @@ struct Comm : Object {
     std::atomic<int32_t> refs;  // the handle, and every pending operation on it
     std::atomic<uint32_t> coll_sequence;
     void* session;       // null: World Model
+    Comm* all_next;      // link of Process::all_comms, for life
     char name[128];
 
     bool is_inter() const { return remote_group != nullptr; }
     // A rank one may send to, proc_null included; the bad slots in between are caught by their Way.
     bool valid_peer(int r) const { return static_cast<uint32_t>(r + 3) < static_cast<uint32_t>(remote_size + 3); }
 };
+
+// WORLD and SELF: not counted by pending operations.
+inline bool is_predefined(const Comm& c) { return static_cast<uint32_t>(c.id) - 1 < 0xfff; }
 
 inline void retain(Comm& c) { c.refs.fetch_add(1, std::memory_order_relaxed); }
 void release(Comm& c);  // frees at zero: routes, groups, attributes (without callbacks)

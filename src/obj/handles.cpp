@@ -5,15 +5,15 @@ namespace weft::obj {
 constinit const BadObject bad_object{{Kind::bad_handle, 0}, {}};
 constinit const BadObject no_proc_message{{Kind::message, 0x129}, {}};
 
-constinit Request null_request = {
-    {Kind::request, 0x180}, {Request::inactive}, 0, 0, 0, nullptr, nullptr, {{nullptr, 0, nullptr, -1, -2}}};
+constinit Request null_request{{Kind::request, 0x180}, {nullptr}, Request::inactive, Request::shared, Request::fresh, 0, nullptr, {}};
 
-// Until a process is made, a process that says so.
-static constinit Process nobody{.comms = {&nobody.null_comm, &nobody.null_comm, &nobody.null_comm}};
-#if WEFT_THREADS_PRESET
-[[gnu::weak]] constinit thread_local Process* process = &nobody;
-#else
-[[gnu::weak]] constinit Process* process = &nobody;
-#endif
+// One per thread: a call's error belongs to the thread that made it.
+static thread_local const Comm* blamed = nullptr;
+void blame(const Comm* comm) { blamed = comm; }
+const Comm* take_blamed() {
+    const Comm* c = blamed;
+    blamed = nullptr;
+    return c;
+}
 
 }  // namespace weft::obj

@@ -14,6 +14,7 @@
 
 namespace weft::boot { struct Job; }
 namespace weft::lane { struct Lane; }
+namespace weft::heap { struct Segment; struct Heap; }
 namespace weft::coll { struct Engine; }
 namespace weft::comm { struct Directory; }
 
@@ -32,6 +33,14 @@ struct Process {
     ThreadLevel level;
     bool threads;                // several threads may call at once: level is multiple
 
+    Request sent_request;        // the one that every send done at once returns
+    // Slow-path work of the floors above, called after each round of progress with no lock held; true when it moved something.
+    static constexpr int max_hooks = 8;
+    bool (*hooks[max_hooks])(Process&);
+    std::atomic<int32_t> hook_count;
+    heap::Segment* segment;      // the node's shared memory; null for a singleton
+    heap::Heap* heap;            // of MPI_Alloc_mem
+
     boot::Job* job;              // who am I, who are my peers; null before init
     int32_t world_rank, world_size;
     uint64_t main_thread;        // pthread_self() of the thread that initialised
@@ -42,12 +51,20 @@ struct Process {
     Spin pool_lock;       // guards the two free lists: dead objects stay mapped and are used again
     Group* free_groups;
     Comm* free_comms;
+    Comm* all_comms;             // every Comm ever made, by all_next
     coll::Engine* coll;          // active schedules; null until the first nonblocking collective
     Errhandler* free_errhandlers;
     Info* free_infos;
     std::atomic<Registry*> registry;  // see obj/registry.hpp; there before initialisation
     comm::Directory* directory;  // process sets and what creates communicators without a parent; null until then
 };
+
+// Brings up everything below communicators, then WORLD and SELF. `job` says who this process is; it is kept.
+Err start_process(Process&, ThreadLevel, boot::Job* job);
+// Closes the wires and the heap. Handles that the program still holds stay readable.
+void stop_process(Process&);
+// How this process reaches the one of that world rank: decided once per communicator.
+Route route_to(Process&, int32_t world_rank);
 
 #if WEFT_THREADS_PRESET
 extern thread_local Process* process;

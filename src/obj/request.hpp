@@ -6,14 +6,15 @@
 #include <cstdint>
 
 #include "base/err.hpp"
+#include "base/list.hpp"
 #include "base/object.hpp"
+#include "obj/status.hpp"
 #include "type/type.hpp"
 
 namespace weft::obj {
 
 struct Comm;
 struct Request;
-struct Status;
 
 // What a request that is not a plain send or receive can do: persistent, generalized, schedule (collective), partitioned.
 // One table per kind of request; all entries are called with no lock held.
@@ -26,9 +27,9 @@ struct RequestOps {
     void (*free)(Request&);                 // releases `ext`
 };
 
-struct Request : Object {
+struct Request : Object, Link {  // Link: of whichever queue it is on
     enum State : uint32_t { pending = 0, complete = 1, inactive = 2 };
-    enum Flag : uint8_t {
+    enum Flag : uint16_t {
         coll = 1,         // matches in the communicator's collective context (added to Comm::context)
         shared = 2,       // the lane's ever-complete request: never freed
         special = 4,      // `ops` and `ext` are in use instead of the buffer
@@ -36,13 +37,16 @@ struct Request : Object {
         cancelled = 16,
         is_recv = 32,
         sync = 64,        // synchronous mode
+        counted = 256,    // holds a reference on `type`
         persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
     };
+    // What a queued send has left to do.
+    enum Stage : uint8_t { fresh, stream, answer_please, answer_matched };
+
     std::atomic<uint32_t> state;
-    uint8_t flags;
-    uint8_t lane;
-    uint16_t error;       // Err of the operation
-    Request* next;        // link of whichever queue it is on
+    uint16_t flags;
+    Stage stage;
+    uint8_t error;        // Err of the operation
     Comm* comm;           // for matching and for the error handler; null: MPI_COMM_SELF's
     union {
         struct {          // a plain send or receive
@@ -62,6 +66,14 @@ struct Request : Object {
 
     bool done() const { return state.load(std::memory_order_acquire) != pending; }
 };
+// MPI_REQUEST_NULL's chair: never pending, never freed.
+extern Request null_request;
+
+// Whose error handler serves the next error that this thread's call reports: for calls that learn it late, because they
+// complete requests of several communicators.
+void blame(const Comm* comm);
+const Comm* take_blamed();
+
 static_assert(sizeof(Request) == 64, "10^6 pending sends are held to 64 MB");
 
 }  // namespace weft::obj

@@ -8,11 +8,12 @@
 #include "obj/status.hpp"
 #include "type/type.hpp"
 
-namespace weft::obj { struct Process; }
+namespace weft::obj { struct Process; struct Message; }
 
 namespace weft::p2p {
 
 using obj::Comm;
+using obj::Message;
 using obj::Process;
 using obj::Request;
 using obj::Status;
@@ -37,6 +38,11 @@ Err irecv(Process&, Comm&, Buffer, Envelope, Request** out);
 
 Err probe(Process&, Comm&, Envelope, Status*);
 Err iprobe(Process&, Comm&, Envelope, bool* found, Status*);
+// `*out` is MPI_MESSAGE_NO_PROC's object for MPI_PROC_NULL. The receives set `*message` to null.
+Err mprobe(Process&, Comm&, Envelope, Message** out, Status*);
+Err improbe(Process&, Comm&, Envelope, bool* found, Message** out, Status*);
+Err mrecv(Process&, Buffer, Message** message, Status*);
+Err imrecv(Process&, Buffer, Message** message, Request** out);
 
 // Waits for `r` to complete. The request is still owned by the caller: take the result and free it by `finish`.
 void wait(Process&, Request& r);
@@ -44,18 +50,14 @@ void wait(Process&, Request& r);
 bool test(Process&, Request& r);
 // For a complete request: its error, and its status if wanted; then frees it (a persistent one becomes inactive).
 Err finish(Process&, Request& r, Status*);
-// MPI_Request_free: an active request is freed when it completes.
+// An active request is freed when it completes.
 void free_request(Process&, Request& r);
 // A fresh request of kind `ops` (see RequestOps), pending; freed by finish(). For collectives, persistent and generalized requests.
 Request* make_special(Process&, Comm*, const obj::RequestOps*, void* ext);
 // Marks a special request complete. Any thread.
 void complete_special(Process&, Request& r, Err e);
 
-// Polls every wire of this process once, outside any guard. Returns true when something moved.
-bool progress(Process&);
-// Adds what progress() calls after the wires, with no guard held: the one indirect call, off the fast path. It says
-// whether something moved. Registered once for a Process, never taken back.
-using Hook = bool (*)(Process&);
-void register_hook(Process&, Hook);
-
 }  // namespace weft::p2p
+
+#include "p2p/recv.hpp"
+#include "p2p/send.hpp"

@@ -74,9 +74,9 @@ struct Shm {
     void unhold(int peer) { out[peer].held = 0; }
 
     // Whether `peer`'s next message is there. Any thread; a hint until the guard is taken.
-    WEFT_INLINE bool ready(int peer) const {
-        const In& i = in[peer];
-        uint32_t h = i.head.load(std::memory_order_relaxed);
+    WEFT_INLINE bool ready(int peer) const { return ready(in[peer]); }
+    WEFT_INLINE bool ready(const In& i) const {
+        const uint32_t h = i.head.load(std::memory_order_relaxed);
         return static_cast<uint8_t>(i.cells[h & mask].word.load(std::memory_order_relaxed)) == turn(h);
     }
     // Whether any message may be there. Any thread.
@@ -142,7 +142,7 @@ struct Shm {
     }
 
     // One lap writes turn 1, the next turn 2, and so on; fresh memory holds 0.
-    static WEFT_INLINE uint8_t turn(uint32_t index) { return static_cast<uint8_t>(1 + ((index >> ring_cells_log2) & 1)); }
+    WEFT_INLINE static uint8_t turn(uint32_t index) { return static_cast<uint8_t>(1 + ((index >> ring_cells_log2) & 1)); }
     static constexpr uint32_t round_line(uint32_t n) { return (n + 63) & ~63u; }
 
     Out* out = nullptr;

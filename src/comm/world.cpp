@@ -1,0 +1,92 @@
+#include "comm/world.hpp"
+
+#include <cstdlib>
+#include <pthread.h>
+
+#include "boot/boot.hpp"
+#include "obj/process.hpp"
+#include "p2p/p2p.hpp"
+#include "type/predefined.hpp"
+
+namespace weft::comm {
+
+using obj::Phase;
+using obj::ThreadLevel;
+
+namespace {
+
+constexpr int levels[] = {0, 1024, 2048, 4096};  // MPI_THREAD_SINGLE ... MPI_THREAD_MULTIPLE
+
+// Every rank has entered once any rank leaves: dissemination, in the collective context of WORLD.
+Err wait_for_all(Process& p) {
+    constexpr int tag = INT32_MAX;  // no collective uses it
+    const type::Buffer nothing{nullptr, 0, type::predefined_at(0x247)};
+    for (int step = 1; step < p.world.size; step *= 2) {
+        const p2p::Envelope to{(p.world.rank + step) % p.world.size, tag, obj::Request::coll};
+        const p2p::Envelope from{(p.world.rank - step + p.world.size) % p.world.size, tag, obj::Request::coll};
+        p2p::Request* r = nullptr;
+        WEFT_TRY(p2p::irecv(p, p.world, nothing, from, &r));
+        WEFT_TRY(p2p::send(p, p.world, nothing, to, p2p::Mode::standard));
+        p2p::wait(p, *r);
+        WEFT_TRY(p2p::finish(p, *r, nullptr));
+    }
+    return Err::ok;
+}
+
+}  // namespace
+
+Err init_thread(Process& p, int*, char***, int required, int* provided) {
+    if (p.phase.load(std::memory_order_acquire) != Phase::before_init)
+        return fail(Err::other, "MPI is initialised at most once in a process, and this one did so already");
+    int level = 0;
+    while (level < 3 && levels[level] < required) ++level;
+    if (WEFT_SINGLE) level = 0;
+    auto* job = static_cast<boot::Job*>(calloc(1, sizeof(boot::Job)));
+    if (job == nullptr) return fail(Err::no_mem, "no memory to start");
+    WEFT_TRY(boot::attach(job));
+    WEFT_TRY(obj::start_process(p, static_cast<ThreadLevel>(level), job));
+    *provided = levels[level];
+    return Err::ok;
+}
+
+Err init(Process& p, int* argc, char*** argv) {
+    int provided;
+    return init_thread(p, argc, argv, levels[0], &provided);
+}
+
+Err finalize(Process& p) {
+    // What this rank has sent must leave it, even what was freed while active; then nobody needs it any more.
+    p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
+    if (p.lane->null == nullptr) WEFT_TRY(wait_for_all(p));
+    p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
+    obj::stop_process(p);
+    boot::finalized(p.job);
+    boot::detach(p.job);
+    return Err::ok;
+}
+
+Err initialized(Process& p, bool* flag) {
+    *flag = p.phase.load(std::memory_order_acquire) != Phase::before_init;
+    return Err::ok;
+}
+
+Err finalized(Process& p, bool* flag) {
+    *flag = p.phase.load(std::memory_order_acquire) == Phase::finalized;
+    return Err::ok;
+}
+
+Err query_thread(Process& p, int* provided) {
+    *provided = levels[static_cast<int>(p.level)];
+    return Err::ok;
+}
+
+Err is_thread_main(Process& p, bool* flag) {
+    *flag = p.main_thread == reinterpret_cast<uint64_t>(pthread_self());
+    return Err::ok;
+}
+
+Err abort(Process& p, Comm& c, int code) {
+    boot::abort(p.job, code, c.name[0] != 0 ? c.name : "MPI_Abort");
+}
+
+}  // namespace weft::comm

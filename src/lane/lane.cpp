@@ -1,0 +1,45 @@
+#include "lane/lane.hpp"
+
+#include <cstdlib>
+
+#include "os/clock.hpp"
+
+namespace weft::lane {
+
+Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
+    for (Ring2& b : unexpected) b.make_head();
+    unexpected_all.make_head();
+    self = me;
+    peers = static_cast<Peer*>(calloc(static_cast<size_t>(ranks) + 1, sizeof(Peer)));
+    if (peers == nullptr) return fail(Err::no_mem, "no memory for the state of %d peers", ranks);
+    for (uint32_t i = 0; i < wire::shm::transfers_per_rank; ++i)
+        transfers_free[i] = static_cast<uint16_t>(wire::shm::transfers_per_rank - 1 - i);
+    transfers_free_count = wire::shm::transfers_per_rank;
+    if (segment_base != nullptr) return shm.open(segment_base, ranks, me, can_fence);
+    return Err::ok;
+}
+
+void Lane::close() {
+    if (shm.ranks > 0) shm.close();
+    free(peers);
+    peers = nullptr;
+    free(null);
+    null = nullptr;
+}
+
+bool Idler::idle() {
+    ++polls_;
+    if (polls_ < lane_.limits.spin_polls) {
+        os::pause_cpu();
+        return false;
+    }
+    if (polls_ % 32 == 0 || polls_ <= lane_.limits.spin_polls + 1) {
+        const uint64_t now = os::now_ns();
+        if (polls_ <= lane_.limits.spin_polls + 1) since_ns_ = now;
+        else if (now - since_ns_ >= lane_.limits.sleep_ns) return true;
+    }
+    os::yield_cpu();
+    return false;
+}
+
+}  // namespace weft::lane

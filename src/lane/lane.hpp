@@ -1,0 +1,170 @@
+// A lane owns all that one message touches: its lock, its match queues, its pools, its end of each wire. Included by obj/
+// and above. Every field is touched under a LaneGuard, except those marked otherwise.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "base/list.hpp"
+#include "base/pool.hpp"
+#include "os/spin.hpp"
+#include "wire/null/null.hpp"
+#include "wire/shm/shm.hpp"
+
+namespace weft::lane {
+
+inline constexpr uint32_t buckets = 64;
+
+WEFT_INLINE uint32_t bucket_of(uint32_t context, int32_t source) {
+    return (context * 5 + static_cast<uint32_t>(source)) % buckets;
+}
+
+// A message that came before its receive. On its bucket's list and on the list of all, both in order of arrival.
+struct Unexpected {
+    Ring2 in_bucket;      // first: a bucket's node is the message
+    Ring2 in_all;
+    wire::Header header;
+    int32_t peer;
+    uint8_t sync;         // the sender waits to hear of the match
+    uint8_t offered;      // a transfer or stream offered, not data
+    uint8_t ready;        // all data is here
+    uint8_t unused_;
+    uint32_t transfer;    // index of the sender's descriptor, or no_transfer
+    int64_t bytes;        // of the message
+    uint64_t cookie;      // the sender's request
+    Link* taker;          // the receive that took it while data was still arriving
+    char* data;           // heap copy, or null: `small`
+    char small[wire::inline_bytes];
+
+    static constexpr uint32_t no_transfer = UINT32_MAX;
+    const char* bytes_at() const { return data != nullptr ? data : small; }
+    static Unexpected* of_all(Ring2* n) {
+        return reinterpret_cast<Unexpected*>(reinterpret_cast<char*>(n) - sizeof(Ring2));
+    }
+};
+static_assert(sizeof(Unexpected) <= 192, "10^6 unexpected messages are held to 256 MB");
+
+// What a lane remembers of one peer on the node.
+struct Peer {
+    Fifo pending;             // sends that found the ring full, in order; the wire is held meanwhile
+    int64_t sent;             // bytes of the first pending message that are under way
+    Link* open;               // the receive whose chunks are arriving
+    Unexpected* open_unexpected;
+    int64_t open_at;
+    int64_t open_bytes;
+    int64_t unexpected_bytes; // what of this peer's lies unmatched here
+    uint32_t awaiting;        // answers that this rank waits for from it
+    int8_t attach;            // may its memory be read: 1 yes, -1 no, 0 not tried
+};
+
+struct Counters {             // MPI_T reads them
+    uint64_t unexpected_count, unexpected_bytes, unexpected_high_bytes;
+    uint64_t sent_inline, sent_eager, sent_transfer, sent_stream;
+    uint64_t sleeps;
+};
+
+struct Limits {               // set once at start, from control variables
+    int32_t inline_max;
+    int32_t eager_max;
+    int32_t chunk;            // bulk bytes per cell
+    int64_t credit;           // unasked bytes kept per peer
+    uint32_t spin_polls;      // polls before yielding; 1 when cores are shared
+    uint64_t sleep_ns;        // idle time before sleeping
+    bool attach;              // cross-memory attach may be used
+};
+
+struct Lane {
+    os::SpinLock lock;
+    bool threads = false;                  // the guard must lock; constant while messages flow
+    std::atomic<uint32_t> work{0};         // queued sends and transfers under way: progress has more to do than poll
+    std::atomic<uint32_t> sleepers{0};     // threads of this process that sleep at the door; any thread
+    std::atomic<uint32_t> local_word{0};   // what they sleep on where there is no wire
+
+    // What blocking receives look at first.
+    uint32_t posted_count = 0;
+    uint32_t unexpected_count = 0;
+    uint32_t looking = 0;                  // probes in progress: any message may be the one
+
+    wire::shm::Shm shm;
+    wire::null::Null* null = nullptr;
+    Peer* peers = nullptr;                 // one per rank of the node; the last is this rank itself
+    Limits limits{};
+    Counters counters{};
+
+    Fifo posted[buckets];                  // receives, by context and source, in order
+    Fifo posted_ordered;                   // once a wildcard is posted: it and all later ones, until this list is empty
+    Ring2 unexpected[buckets];
+    Ring2 unexpected_all;
+
+    Fifo moving;                           // transfers under way or offered
+    Pool requests{64, 255};
+    Pool unexpected_pool{sizeof(Unexpected), 63};
+    Pool moving_pool{64, 63};
+    uint16_t transfers_free[wire::shm::transfers_per_rank];
+    uint32_t transfers_free_count = 0;
+    int self = 0;                          // this rank's number on the node
+
+    // `segment_base` null: no peers on this node.
+    Err open(char* segment_base, int ranks, int me, bool can_fence);
+    void close();
+};
+
+// Holding one is what "under the lane's guard" means. Functions that touch lane state take it as a parameter.
+struct LaneGuard {
+    WEFT_INLINE explicit LaneGuard(Lane& l) : lane(l) {
+#if !WEFT_SINGLE
+        if (WEFT_UNLIKELY(l.threads)) l.lock.lock();
+#endif
+    }
+    WEFT_INLINE ~LaneGuard() {
+#if !WEFT_SINGLE
+        if (WEFT_UNLIKELY(lane.threads)) lane.lock.unlock();
+#endif
+    }
+    LaneGuard(const LaneGuard&) = delete;
+    LaneGuard& operator=(const LaneGuard&) = delete;
+    Lane& lane;
+};
+
+// Waiting without progress: spins for a while, then yields, and in the end sleeps at the door. One per waiting loop.
+struct Idler {
+    explicit Idler(Lane& l) : lane_(l) {}
+    void moved() { polls_ = 0; }
+    // Called after a poll that moved nothing. Returns true when the caller should sleep (see sleep_at_door).
+    bool idle();
+
+private:
+    Lane& lane_;
+    uint32_t polls_ = 0;
+    uint64_t since_ns_ = 0;
+};
+
+// Sleeps until a message, another thread of this process, or `timeout_us`. `poll_once` is the last look, taken after every
+// sender has been told to ring: it returns true when there is something to do.
+template <class Poll>
+void sleep_at_door(Lane& l, uint32_t timeout_us, Poll&& poll_once) {
+    const uint32_t seen = l.local_word.load(std::memory_order_acquire);
+    l.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    if (l.shm.ranks > 1) {
+        {
+            LaneGuard g(l);
+            ++l.counters.sleeps;
+            l.shm.sleep_prepare();
+        }
+        if (!poll_once()) l.shm.sleep(timeout_us);
+        LaneGuard g(l);
+        l.shm.wake();
+    } else if (!poll_once()) {
+        os::futex_wait(l.local_word, seen, timeout_us);
+    }
+    l.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Something completed: threads of this process that sleep look again.
+WEFT_INLINE void wake_sleepers(Lane& l) {
+    if (WEFT_LIKELY(l.sleepers.load(std::memory_order_relaxed) == 0)) return;
+    l.local_word.fetch_add(1, std::memory_order_release);
+    if (l.shm.ranks > 1) l.shm.wake_self();
+    else os::futex_wake(l.local_word);
+}
+
+}  // namespace weft::lane

@@ -1,0 +1,153 @@
+#include "obj/process.hpp"
+
+#include <cstdlib>
+#include <new>
+#include <pthread.h>
+
+#include "boot/boot.hpp"
+#include "heap/heap.hpp"
+#include "lane/lane.hpp"
+#include "obj/group.hpp"
+#include "obj/settings.hpp"
+#include "os/futex.hpp"
+#include "os/memory.hpp"
+
+namespace weft::obj {
+
+namespace {
+
+constexpr void prepare(Process& p) {
+    p.comms[0] = &p.null_comm;
+    p.comms[1] = &p.world;
+    p.comms[2] = &p.self;
+    p.null_comm.kind = Kind::null_handle;
+    p.null_comm.id = 256;
+    p.world.kind = p.self.kind = Kind::not_initialised;
+    p.world.id = 257;
+    p.self.id = 258;
+    p.sent_request.kind = Kind::request;
+    p.sent_request.flags = Request::shared;
+}
+
+}  // namespace
+
+Route route_to(Process& p, int32_t world_rank) {
+    const lane::Limits& lim = p.lane->limits;
+    if (world_rank == p.world_rank) return Route{Route::self, 0, 0, p.lane->self, -1, lim.eager_max};
+    if (p.lane->null != nullptr) return Route{Route::null_wire, 0, 0, world_rank, lim.inline_max, lim.eager_max};
+    return Route{Route::shm, 0, 0, world_rank, lim.inline_max, lim.eager_max};
+}
+
+namespace {
+
+// The Process that `process` starts at: constant-initialised, so that it is there before any constructor runs.
+struct First {
+    Process p{};
+    constexpr First() { prepare(p); }
+};
+constinit First first_process;
+
+// In a forked child the rings are gone: every communicator says so instead of touching them.
+void in_forked_child() {
+    Process& p = *process;
+    if (p.phase.load(std::memory_order_relaxed) != Phase::active) return;
+    p.phase.store(Phase::forked, std::memory_order_relaxed);
+    p.world.kind = p.self.kind = Kind::forked;
+    for (Comm* c = p.all_comms; c != nullptr; c = c->all_next)
+        if (c->kind == Kind::comm) c->kind = Kind::forked;
+}
+
+lane::Limits limits_of(const Settings& s, const boot::Job& job) {
+    const bool shared_cores = job.node_size > job.cpus;
+    return lane::Limits{
+        static_cast<int32_t>(s.inline_max), static_cast<int32_t>(s.eager_max), static_cast<int32_t>(s.chunk), s.credit,
+        shared_cores ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000,
+        s.cma != 0};
+}
+
+Err open_lane(Process& p, const Settings& s) {
+    auto* l = static_cast<lane::Lane*>(aligned_alloc(64, (sizeof(lane::Lane) + 63) / 64 * 64));
+    if (l == nullptr) return fail(Err::no_mem, "no memory for a lane");
+    new (l) lane::Lane();
+    p.lane = l;
+    l->limits = limits_of(s, *p.job);
+    char* base = nullptr;
+    if (p.job->memfd >= 0 && p.job->node_size > 1) {
+        if (p.job->node_size > wire::shm::max_ranks)
+            return fail(Err::other, "%d ranks on one node; %d is the most", p.job->node_size, wire::shm::max_ranks);
+        p.segment = static_cast<heap::Segment*>(malloc(sizeof(heap::Segment)));
+        if (p.segment == nullptr) return fail(Err::no_mem, "no memory for the segment");
+        new (p.segment) heap::Segment();
+        WEFT_TRY(p.segment->map(p.job->memfd, p.job->node_size, p.job->node_rank,
+                                wire::shm::Layout{p.job->node_size}.bytes(), !WEFT_THREADS_PRESET));
+        base = p.segment->wires;
+        os::allow_attach();
+    }
+    const bool can_fence = base != nullptr && os::register_fence();
+    WEFT_TRY(l->open(base, p.job->node_size, p.job->node_rank, can_fence));
+    if (s.null_wire != 0 && p.job->size == 1) {
+        l->null = static_cast<wire::null::Null*>(aligned_alloc(64, sizeof(wire::null::Null)));
+        if (l->null == nullptr) return fail(Err::no_mem, "no memory for the null wire");
+        l->null->messages = 0;
+        p.world_size = static_cast<int32_t>(s.null_size);
+    }
+    return Err::ok;
+}
+
+Err open_comms(Process& p) {
+    p.contexts.open(p.world_rank, p.world_size);
+    Group* world = nullptr;
+    Group* self = nullptr;
+    WEFT_TRY(make_run(p, 0, p.world_size, nullptr, &world));
+    WEFT_TRY(make_run(p, p.world_rank, 1, nullptr, &self));
+    WEFT_TRY(init_comm(p, p.world, world, nullptr, p.contexts.reserved(0, Contexts::of_world), nullptr));
+    WEFT_TRY(init_comm(p, p.self, self, nullptr, p.contexts.reserved(p.world_rank, Contexts::of_self), nullptr));
+    p.world.id = 257;
+    p.self.id = 258;
+    __builtin_strcpy(p.world.name, "MPI_COMM_WORLD");
+    __builtin_strcpy(p.self.name, "MPI_COMM_SELF");
+    return Err::ok;
+}
+
+}  // namespace
+
+#if WEFT_THREADS_PRESET
+thread_local constinit Process* process = &first_process.p;
+#else
+constinit Process* process = &first_process.p;
+#endif
+
+Err start_process(Process& p, ThreadLevel level, boot::Job* job) {
+    static_assert(sizeof(boot::Job) > 0);
+    Settings s;
+    WEFT_TRY(read_settings(&s));
+    p.job = job;
+    p.level = level;
+    p.threads = level == ThreadLevel::multiple && !WEFT_SINGLE;
+    p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
+    p.world_rank = job->rank;
+    p.world_size = job->size;
+    WEFT_TRY(open_lane(p, s));
+    p.lane->threads = p.threads;
+    p.heap = static_cast<heap::Heap*>(malloc(sizeof(heap::Heap)));
+    if (p.heap == nullptr) return fail(Err::no_mem, "no memory for the heap's state");
+    new (p.heap) heap::Heap();
+    p.heap->open(p.segment);
+    WEFT_TRY(open_comms(p));
+    static std::atomic<bool> registered{false};
+    if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, in_forked_child);
+    p.phase.store(Phase::active, std::memory_order_release);
+    return Err::ok;
+}
+
+void stop_process(Process& p) {
+    p.phase.store(Phase::finalized, std::memory_order_release);
+    p.world.kind = p.self.kind = Kind::finalized;
+    // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
+    p.hook_count.store(0, std::memory_order_relaxed);
+    p.lane->close();
+    p.heap->close();
+    if (p.segment != nullptr) p.segment->unmap();
+}
+
+}  // namespace weft::obj

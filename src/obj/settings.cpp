@@ -1,0 +1,83 @@
+#include "obj/settings.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "os/env.hpp"
+
+namespace weft::obj {
+
+constinit const Setting settings_table[] = {
+    {"WEFT_INLINE_MAX", &Settings::inline_max, 48, 0, 48, nullptr,
+     "Bytes of a message that travel in its header's cache line.", "docs/experiments/001-rings.md"},
+    {"WEFT_EAGER_MAX", &Settings::eager_max, 32 * 1024, 0, 1 << 30, nullptr,
+     "Bytes of a message that are sent without asking the receiver.", "docs/experiments/002-large-messages.md"},
+    {"WEFT_CHUNK", &Settings::chunk, 8 * 1024, 64, 64 * 1024, nullptr,
+     "Bytes per chunk of an eager or streamed message.", "docs/experiments/002-large-messages.md"},
+    {"WEFT_CREDIT", &Settings::credit, 4 << 20, 0, int64_t{1} << 40, nullptr,
+     "Bytes of unasked messages that are kept per peer before its ring is left to fill.", "docs/experiments/003-credit.md"},
+    {"WEFT_SPIN_POLLS", &Settings::spin_polls, 200, 1, 1 << 30, nullptr,
+     "Polls of a waiting rank before it gives way to others; 1 where ranks outnumber cores.", "docs/experiments/004-waiting.md"},
+    {"WEFT_SLEEP_MS", &Settings::sleep_ms, 5, 0, 1 << 20, nullptr,
+     "Milliseconds without progress after which a waiting rank sleeps.", "docs/experiments/004-waiting.md"},
+    {"WEFT_CMA", &Settings::cma, 1, 0, 1, "off|on",
+     "Whether large messages may be copied straight between processes.", "docs/experiments/002-large-messages.md"},
+    {"WEFT_WIRE", &Settings::null_wire, 0, 0, 1, "shm|null",
+     "The wire to the other ranks; null makes a lone rank believe in peers that take everything at once.",
+     "docs/tour-of-a-send.md"},
+    {"WEFT_NULL_SIZE", &Settings::null_size, 2, 2, 1 << 20, nullptr,
+     "Size of MPI_COMM_WORLD on the null wire.", "docs/tour-of-a-send.md"},
+    {"WEFT_LOG", &Settings::log, 0, 0, 4, nullptr,
+     "How much the library tells on stderr, from 0 (errors only) to 4.", "docs/tour-of-a-send.md"},
+};
+const int settings_count = static_cast<int>(sizeof settings_table / sizeof *settings_table);
+
+namespace {
+
+bool parse_number(const char* text, int64_t* out) {
+    char* end = nullptr;
+    const long long v = strtoll(text, &end, 10);
+    if (end == text) return false;
+    int shift = 0;
+    if (*end == 'k' || *end == 'K') shift = 10;
+    else if (*end == 'm' || *end == 'M') shift = 20;
+    else if (*end == 'g' || *end == 'G') shift = 30;
+    if (shift != 0) ++end;
+    if (*end != 0 || v < 0 || v > INT64_MAX >> shift) return false;
+    *out = static_cast<int64_t>(v) << shift;
+    return true;
+}
+
+bool parse_word(const char* text, const char* words, int64_t* out) {
+    const size_t n = strlen(text);
+    int64_t index = 0;
+    for (const char* w = words; w != nullptr; ++index) {
+        const char* bar = strchr(w, '|');
+        const size_t length = bar != nullptr ? static_cast<size_t>(bar - w) : strlen(w);
+        if (length == n && strncmp(w, text, n) == 0) {
+            *out = index;
+            return true;
+        }
+        w = bar != nullptr ? bar + 1 : nullptr;
+    }
+    return parse_number(text, out);
+}
+
+}  // namespace
+
+Err read_settings(Settings* s) {
+    for (const Setting& row : settings_table) {
+        int64_t& value = s->*row.field;
+        value = row.initial;
+        const char* text = os::env(row.name);
+        if (text == nullptr || *text == 0) continue;
+        const bool good = row.words != nullptr ? parse_word(text, row.words, &value) : parse_number(text, &value);
+        if (good && value >= row.least && value <= row.most) continue;
+        if (row.words != nullptr) return fail(Err::arg, "%s=%.40s: allowed is %s", row.name, text, row.words);
+        return fail(Err::arg, "%s=%.40s: allowed is a number from %lld to %lld", row.name, text,
+                    static_cast<long long>(row.least), static_cast<long long>(row.most));
+    }
+    return Err::ok;
+}
+
+}  // namespace weft::obj

@@ -1,0 +1,29 @@
+// Control variables: one table of what can be set by WEFT_* in the environment. Included by obj/process.cpp and by those
+// who list them. Read once per start; no lock.
+#pragma once
+#include <cstdint>
+
+#include "base/err.hpp"
+
+namespace weft::obj {
+
+struct Settings {
+    int64_t inline_max, eager_max, chunk, credit, spin_polls, sleep_ms, cma, null_wire, null_size, log;
+};
+
+struct Setting {
+    const char* name;         // WEFT_...
+    int64_t Settings::*field;
+    int64_t initial, least, most;
+    const char* words;        // "a|b": value 0 is written a, 1 is written b; null: a number of bytes (K, M allowed) or a count
+    const char* what;         // one sentence
+    const char* evidence;     // where its default was measured
+};
+
+extern const Setting settings_table[];
+extern const int settings_count;
+
+// Defaults, then the environment. A bad value is an error that names the variable, the value and what is allowed.
+Err read_settings(Settings* s);
+
+}  // namespace weft::obj

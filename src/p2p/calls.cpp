@@ -1,0 +1,255 @@
+#include "p2p/calls.hpp"
+
+#include <cstdlib>
+
+#include "obj/handles.hpp"
+#include "type/predefined.hpp"
+
+namespace weft::p2p {
+
+namespace {
+
+// Element of a user's array to request; the null handle has a chair.
+Request* request_at(Request* handle) { return obj::request_of(reinterpret_cast<MPI_Request>(handle)); }
+Request* raw_null() { return reinterpret_cast<Request*>(MPI_REQUEST_NULL); }
+
+bool active(const Request& r) { return r.state.load(std::memory_order_relaxed) != Request::inactive; }
+
+Err take_raw(Process& p, Request** handle, Status* s) {
+    Request* r = request_at(*handle);
+    const Err e = take(p, &r, s);
+    if (r == nullptr) *handle = raw_null();
+    return e;
+}
+
+// Completes one of several: its error goes to its status as well.
+Err take_one_of(Process& p, Request** handle, Status* s) {
+    const Err e = take_raw(p, handle, s);
+    if (s != nullptr) s->error = static_cast<int32_t>(e);
+    return e;
+}
+
+Status* at(Status* statuses, int64_t i) { return statuses == nullptr ? nullptr : statuses + i; }
+
+// One pass over the requests without progress: the index of a complete one, -1 where none is, -2 where none is active.
+int64_t find_complete(int64_t n, Request* const* handles) {
+    bool any = false;
+    for (int64_t i = 0; i < n; ++i) {
+        Request& r = *request_at(handles[i]);
+        if (!active(r)) continue;
+        any = true;
+        if (r.done()) return i;
+        if (r.flags & Request::special && r.ops->poll != nullptr && r.ops->poll(r)) return i;
+    }
+    return any ? -1 : -2;
+}
+
+// Completes every complete request of the array; the number of them, or undefined when none is active.
+int take_some(Process& p, int64_t n, Request** handles, int* indices, Status* statuses, bool* failed) {
+    int count = 0;
+    bool any = false;
+    for (int64_t i = 0; i < n; ++i) {
+        Request& r = *request_at(handles[i]);
+        if (!active(r)) continue;
+        any = true;
+        if (!r.done() && !(r.flags & Request::special && r.ops->poll != nullptr && r.ops->poll(r))) continue;
+        if (take_one_of(p, &handles[i], at(statuses, count)) != Err::ok) *failed = true;
+        indices[count++] = static_cast<int>(i);
+    }
+    return any ? count : obj::undefined;
+}
+
+// A status without consuming the request.
+void peek_status(Request& r, Status* s) {
+    if (s == nullptr) return;
+    Status result = obj::empty_status;
+    if (r.flags & Request::cancelled) result.cancelled = 1;
+    if (active(r) && !(r.flags & Request::shared)) {
+        if (r.flags & Request::special) {
+            if (r.ops->finish != nullptr) (void)r.ops->finish(r, result);
+        } else if (r.flags & Request::is_recv && !(r.flags & Request::cancelled)) {
+            result.source = r.rank;
+            result.tag = r.tag;
+            result.bytes = r.count;
+        }
+    }
+    result.error = s->error;
+    *s = result;
+}
+
+}  // namespace
+
+Err test_request(Process& p, Request** r, bool* flag, Status* s) {
+    *flag = test(p, **r);
+    return *flag ? take(p, r, s) : Err::ok;
+}
+
+Err wait_all(Process& p, int64_t n, Request** handles, Status* statuses) {
+    bool failed = false;
+    for (int64_t i = 0; i < n; ++i) {
+        Request& r = *request_at(handles[i]);
+        if (WEFT_LIKELY(&r == &p.sent_request)) {
+            handles[i] = raw_null();
+            if (statuses != nullptr) statuses[i] = obj::empty_status;
+            continue;
+        }
+        if (!r.done()) wait(p, r);
+        if (WEFT_UNLIKELY(take_one_of(p, &handles[i], at(statuses, i)) != Err::ok)) failed = true;
+    }
+    return failed ? Err::in_status : Err::ok;
+}
+
+Err test_all(Process& p, int64_t n, Request** handles, bool* flag, Status* statuses) {
+    *flag = false;
+    bool progressed = false;
+    for (int64_t i = 0; i < n; ++i) {
+        Request& r = *request_at(handles[i]);
+        if (r.done()) continue;
+        if (!progressed) progress(p);
+        progressed = true;
+        if (!r.done() && !(r.flags & Request::special && r.ops->poll != nullptr && r.ops->poll(r))) return Err::ok;
+    }
+    *flag = true;
+    return wait_all(p, n, handles, statuses);
+}
+
+Err wait_any(Process& p, int64_t n, Request** handles, int* index, Status* s) {
+    int64_t i = -1;
+    progress_until(p, [&] { return (i = find_complete(n, handles)) != -1; });
+    if (i == -2) {
+        *index = obj::undefined;
+        return finish(p, obj::null_request, s);
+    }
+    *index = static_cast<int>(i);
+    return take_raw(p, &handles[i], s);
+}
+
+Err test_any(Process& p, int64_t n, Request** handles, int* index, bool* flag, Status* s) {
+    int64_t i = find_complete(n, handles);
+    if (i == -1) {
+        progress(p);
+        i = find_complete(n, handles);
+    }
+    *flag = i != -1;
+    *index = i < 0 ? obj::undefined : static_cast<int>(i);
+    if (i == -2) return finish(p, obj::null_request, s);
+    return i < 0 ? Err::ok : take_raw(p, &handles[i], s);
+}
+
+Err wait_some(Process& p, int64_t n, Request** handles, int* count, int* indices, Status* statuses) {
+    bool failed = false;
+    progress_until(p, [&] { return (*count = take_some(p, n, handles, indices, statuses, &failed)) != 0; });
+    return failed ? Err::in_status : Err::ok;
+}
+
+Err test_some(Process& p, int64_t n, Request** handles, int* count, int* indices, Status* statuses) {
+    bool failed = false;
+    progress(p);
+    *count = take_some(p, n, handles, indices, statuses, &failed);
+    return failed ? Err::in_status : Err::ok;
+}
+
+Err request_free(Process& p, Request** r) {
+    free_request(p, **r);
+    *r = nullptr;
+    return Err::ok;
+}
+
+Err request_get_status(Process& p, Request& r, bool* flag, Status* s) {
+    *flag = test(p, r);
+    if (*flag) peek_status(r, s);
+    return Err::ok;
+}
+
+Err request_get_status_any(Process& p, int64_t n, Request* const* handles, int* index, bool* flag, Status* s) {
+    progress(p);
+    const int64_t i = find_complete(n, handles);
+    *flag = i != -1;
+    *index = i < 0 ? obj::undefined : static_cast<int>(i);
+    if (i != -1) peek_status(i == -2 ? obj::null_request : *request_at(handles[i]), s);
+    return Err::ok;
+}
+
+Err request_get_status_all(Process& p, int64_t n, Request* const* handles, bool* flag, Status* statuses) {
+    *flag = false;
+    progress(p);
+    for (int64_t i = 0; i < n; ++i)
+        if (Request* one[1] = {handles[i]}; find_complete(1, one) == -1) return Err::ok;
+    *flag = true;
+    for (int64_t i = 0; i < n; ++i) peek_status(*request_at(handles[i]), at(statuses, i));
+    return Err::ok;
+}
+
+Err request_get_status_some(Process& p, int64_t n, Request* const* handles, int* count, int* indices, Status* statuses) {
+    progress(p);
+    *count = 0;
+    bool any = false;
+    for (int64_t i = 0; i < n; ++i) {
+        Request* one[1] = {handles[i]};
+        const int64_t found = find_complete(1, one);
+        any |= found != -2;
+        if (found != 0) continue;
+        peek_status(*request_at(handles[i]), at(statuses, *count));
+        indices[(*count)++] = static_cast<int>(i);
+    }
+    if (!any) *count = obj::undefined;
+    return Err::ok;
+}
+
+Err cancel(Process& p, Request** handle) {
+    Request& r = **handle;
+    if (!active(r)) return fail(Err::request, "the request is not active: there is nothing to cancel");
+    if (r.flags & Request::special)
+        return r.ops->cancel != nullptr ? r.ops->cancel(r)
+                                        : fail(Err::request, "a %s cannot be cancelled", r.ops->name);
+    LaneGuard g(*p.lane);
+    // A send is never cancelled (the standard allows it to complete); a receive that is still posted is.
+    if (!(r.flags & Request::is_recv) || r.state.load(std::memory_order_relaxed) != Request::pending || !unpost(g, r))
+        return Err::ok;
+    r.flags |= Request::cancelled;
+    complete(g, r, 0);
+    return Err::ok;
+}
+
+Err start(Process&, Request** handle) {
+    Request& r = **handle;
+    if (!(r.flags & Request::persistent) || r.ops->start == nullptr)
+        return fail(Err::request, "only a persistent request can be started");
+    if (active(r)) return fail(Err::request, "the persistent request is active already: complete it first");
+    return r.ops->start(r);
+}
+
+Err start_all(Process& p, int64_t n, Request** handles) {
+    for (int64_t i = 0; i < n; ++i) {
+        Request* r = request_at(handles[i]);
+        WEFT_TRY(start(p, &r));
+    }
+    return Err::ok;
+}
+
+Err sendrecv(Process& p, Comm& c, Buffer send_buffer, Envelope to, Buffer recv_buffer, Envelope from, Status* s) {
+    Request* r = nullptr;
+    Request* w = nullptr;
+    WEFT_TRY(irecv(p, c, recv_buffer, from, &r));
+    Err e = isend(p, c, send_buffer, to, Mode::standard, &w);
+    if (e == Err::ok) {
+        wait(p, *w);
+        e = finish(p, *w, nullptr);
+    }
+    wait(p, *r);
+    const Err received = finish(p, *r, s);
+    return e != Err::ok ? e : received;
+}
+
+Err sendrecv_replace(Process& p, Comm& c, Buffer b, Envelope to, Envelope from, Status* s) {
+    const int64_t bytes = b.bytes();
+    char small[512];
+    char* copy = bytes <= static_cast<int64_t>(sizeof small) ? small : static_cast<char*>(malloc(static_cast<size_t>(bytes)));
+    if (copy == nullptr) return fail(Err::no_mem, "no memory for the %ld bytes to send", static_cast<long>(bytes));
+    type::pack(b, 0, bytes, copy);
+    const Err e = sendrecv(p, c, Buffer{copy, bytes, type::predefined_at(0x207)}, to, b, from, s);
+    if (copy != small) free(copy);
+    return e;
+}
+
+}  // namespace weft::p2p

@@ -1,0 +1,53 @@
+// The two-sided and request calls of the standard beyond plain send and receive. Included by the door; no lock is held by
+// callers. A single request comes resolved and is set to null when it is gone; arrays are the user's own, of raw handles.
+#pragma once
+#include "p2p/p2p.hpp"
+
+namespace weft::p2p {
+
+// finish(), and null for what it consumed; persistent requests stay.
+WEFT_INLINE Err take(Process& p, Request** r, Status* s) {
+    const uint16_t flags = (*r)->flags;
+    const Comm* comm = (*r)->comm;
+    const Err e = finish(p, **r, s);
+    if (WEFT_UNLIKELY(e != Err::ok)) obj::blame(comm);
+    if (!(flags & Request::persistent)) *r = nullptr;
+    return e;
+}
+
+// ≤ 20 instructions when the request is the one of a send done at once.
+WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
+    if (WEFT_LIKELY(*r == &p.sent_request)) {
+        *r = nullptr;
+        if (s != nullptr) {
+            s->source = obj::any_source;
+            s->tag = obj::any_tag;
+            s->cancelled = 0;
+            s->bytes = 0;
+        }
+        return Err::ok;
+    }
+    if (!(*r)->done()) wait(p, **r);
+    return take(p, r, s);
+}
+
+Err test_request(Process&, Request** r, bool* flag, Status*);
+Err wait_all(Process&, int64_t n, Request** handles, Status* statuses);
+Err test_all(Process&, int64_t n, Request** handles, bool* flag, Status* statuses);
+Err wait_any(Process&, int64_t n, Request** handles, int* index, Status*);
+Err test_any(Process&, int64_t n, Request** handles, int* index, bool* flag, Status*);
+Err wait_some(Process&, int64_t n, Request** handles, int* count, int* indices, Status* statuses);
+Err test_some(Process&, int64_t n, Request** handles, int* count, int* indices, Status* statuses);
+Err request_free(Process&, Request** r);
+Err request_get_status(Process&, Request&, bool* flag, Status*);
+Err request_get_status_any(Process&, int64_t n, Request* const* handles, int* index, bool* flag, Status*);
+Err request_get_status_all(Process&, int64_t n, Request* const* handles, bool* flag, Status* statuses);
+Err request_get_status_some(Process&, int64_t n, Request* const* handles, int* count, int* indices, Status* statuses);
+Err cancel(Process&, Request** r);
+Err start(Process&, Request** r);
+Err start_all(Process&, int64_t n, Request** handles);
+
+Err sendrecv(Process&, Comm&, Buffer send, Envelope to, Buffer recv, Envelope from, Status*);
+Err sendrecv_replace(Process&, Comm&, Buffer, Envelope to, Envelope from, Status*);
+
+}  // namespace weft::p2p

@@ -1,0 +1,635 @@
+#include "p2p/progress.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "obj/status.hpp"
+#include "os/memory.hpp"
+#include "wire/shm/transfer.hpp"
+
+namespace weft::p2p {
+
+using type::Buffer;
+using wire::Cell;
+using wire::Header;
+namespace shm = wire::shm;
+
+namespace {
+
+// A large message that both sides may copy.
+struct Moving : Link {
+    shm::Transfer* transfer;
+    Request* request;    // null once it has completed (sender: the descriptor is still the receiver's)
+    int32_t peer;
+    bool sending;
+    int64_t bytes;       // receiver: what will be reported
+};
+static_assert(sizeof(Moving) <= 64);
+
+Buffer buffer_of(const Request& r) { return Buffer{r.buf, r.count, r.type}; }
+
+uint64_t cookie_of(const Request& r) { return reinterpret_cast<uint64_t>(&r); }
+Request& request_at(uint64_t cookie) { return *reinterpret_cast<Request*>(cookie); }
+
+// The receive now knows who it is for. Returns how many of the message's bytes it can hold.
+int64_t settle(Request& r, const Header& h, int64_t bytes) {
+    r.rank = h.source;
+    r.tag = h.tag;
+    const int64_t room = buffer_of(r).bytes();
+    if (bytes <= room) return bytes;
+    r.error = static_cast<uint8_t>(Err::truncate);
+    return room;
+}
+
+void store(Request& r, int64_t at, const char* from, int64_t bytes) {
+    const Buffer b = buffer_of(r);
+    const int64_t room = b.bytes();
+    if (at >= room) return;
+    if (bytes > room - at) bytes = room - at;
+    if (b.dense()) memcpy(b.data() + at, from, static_cast<size_t>(bytes));
+    else type::unpack(b, at, bytes, from);
+}
+
+// What is complete once `bytes` of the message have come: never more than the receive holds.
+int64_t received(const Request& r, int64_t bytes) {
+    const int64_t room = buffer_of(r).bytes();
+    return bytes < room ? bytes : room;
+}
+
+bool start_transfer(LaneGuard& g, Request& r, int peer, const Unexpected& u) {
+    Lane& l = g.lane;
+    if (u.transfer == Unexpected::no_transfer || !l.limits.attach) return false;
+    const Buffer b = buffer_of(r);
+    const int64_t limit = received(r, u.bytes);
+    if (limit > 0 && !b.dense()) return false;
+    shm::Transfer& t = *l.shm.transfer(peer, u.transfer);
+    int8_t& attach = l.peers[peer].attach;
+    if (attach == 0) attach = shm::can_attach(l.shm.pid(peer), t.from) ? 1 : -1;
+    if (attach < 0) return false;
+    auto* m = static_cast<Moving*>(l.moving_pool.take());
+    if (m == nullptr) return false;
+    m->transfer = &t;
+    m->request = &r;
+    m->peer = peer;
+    m->sending = false;
+    m->bytes = limit;
+    shm::accept(t, b.data(), static_cast<uint64_t>(limit));
+    l.moving.push(m);
+    l.work.fetch_add(1, std::memory_order_relaxed);
+    return true;
+}
+
+// A small message of the protocol itself, sent like any other and in order with them.
+void send_answer(LaneGuard& g, int peer, Request::Stage stage, uint64_t cookie, uint64_t receive) {
+    Lane& l = g.lane;
+    auto* r = static_cast<Request*>(l.requests.take());
+    if (r == nullptr) return;  // the peer then waits for ever; memory for 64 bytes is gone, and the job with it
+    memset(static_cast<void*>(r), 0, sizeof *r);
+    r->kind = Kind::request;
+    r->flags = Request::orphan;
+    r->stage = stage;
+    r->buf = reinterpret_cast<void*>(cookie);
+    r->count = static_cast<int64_t>(receive);
+    push_or_enqueue(g, peer, *r);
+}
+
+// Sends a synchronous or offered message's receiver is expected to answer.
+void await_answer(LaneGuard& g, int peer) { ++g.lane.peers[peer].awaiting; }
+
+// Whether a message from `peer` could be what this rank is waiting for: then its ring is drained beyond the credit.
+bool wanted(LaneGuard& g, int peer) {
+    Lane& l = g.lane;
+    if (l.peers[peer].awaiting != 0 || !l.posted_ordered.empty() || l.looking != 0) return true;
+    for (Fifo& f : l.posted)
+        for (Link* n = f.head; n != nullptr; n = n->next) {
+            auto* r = static_cast<Request*>(n);
+            const obj::Route& to = r->comm->routes[r->rank];
+            if (to.way == obj::Route::shm && to.peer == peer) return true;
+        }
+    return false;
+}
+
+// Arrivals: what the wire hands upward.
+struct Arrivals {
+    LaneGuard& g;
+    Process& p;
+
+    bool arrive(int peer, const Header& h, const char* payload, const char* bulk) {
+        switch (h.kind) {
+        case message: return arrive_message(peer, h, payload);
+        case first: return arrive_first(peer, h, payload, bulk);
+        case more: arrive_more(peer, payload, bulk); return true;
+        case offer: return arrive_offer(peer, h, payload);
+        case please: arrive_please(peer, payload); return true;
+        case stream: arrive_stream(peer, payload, bulk); return true;
+        case matched: arrive_matched(peer, payload); return true;
+        }
+        return true;
+    }
+
+private:
+    bool over_credit(int peer, int64_t bytes) {
+        return WEFT_UNLIKELY(g.lane.peers[peer].unexpected_bytes + bytes > g.lane.limits.credit) && !wanted(g, peer);
+    }
+
+    bool arrive_message(int peer, const Header& h, const char* payload) {
+        const bool answer = (h.flags & wants_answer) != 0;
+        const int skip = answer ? 8 : 0;
+        const int64_t bytes = h.bytes - skip;
+        uint64_t cookie = 0;
+        if (answer) memcpy(&cookie, payload, 8);
+        if (Request* r = match_posted(g, h); WEFT_LIKELY(r != nullptr)) {
+            const int64_t n = settle(*r, h, bytes);
+            const Buffer b = buffer_of(*r);
+            if (WEFT_LIKELY(b.type->is(type::Type::dense))) copy_small(b.base, payload + skip, static_cast<size_t>(n));
+            else store(*r, 0, payload + skip, n);
+            if (answer) answer_matched(g, peer, cookie);
+            complete(g, *r, n);
+            return true;
+        }
+        if (over_credit(peer, bytes)) return false;
+        Unexpected* u = add_unexpected(g, peer, h, bytes);
+        if (u == nullptr) return false;
+        memcpy(u->small, payload + skip, static_cast<size_t>(bytes));
+        u->ready = 1;
+        u->sync = answer;
+        u->cookie = cookie;
+        return true;
+    }
+
+    bool arrive_first(int peer, const Header& h, const char* payload, const char* bulk) {
+        First f;
+        memcpy(&f, payload, sizeof f);
+        lane::Peer& from = g.lane.peers[peer];
+        const bool answer = (h.flags & wants_answer) != 0;
+        if (Request* r = match_posted(g, h); r != nullptr) {
+            settle(*r, h, f.bytes);
+            if (answer) answer_matched(g, peer, f.cookie);
+            from.open = r;
+            from.open_unexpected = nullptr;
+        } else {
+            if (over_credit(peer, f.bytes)) return false;
+            auto* data = static_cast<char*>(malloc(static_cast<size_t>(f.bytes)));
+            Unexpected* u = data != nullptr ? add_unexpected(g, peer, h, f.bytes) : nullptr;
+            if (u == nullptr) {
+                free(data);
+                return false;
+            }
+            u->data = data;
+            u->sync = answer;
+            u->cookie = f.cookie;
+            from.open = nullptr;
+            from.open_unexpected = u;
+        }
+        from.open_at = 0;
+        from.open_bytes = f.bytes;
+        chunk(from, bulk, f.ref.bytes, peer);
+        return true;
+    }
+
+    void arrive_more(int peer, const char* payload, const char* bulk) {
+        wire::BulkRef ref;
+        memcpy(&ref, payload, sizeof ref);
+        chunk(g.lane.peers[peer], bulk, ref.bytes, peer);
+    }
+
+    void arrive_stream(int peer, const char* payload, const char* bulk) {
+        First f;
+        memcpy(&f, payload, sizeof f);
+        lane::Peer& from = g.lane.peers[peer];
+        --from.awaiting;
+        from.open = &request_at(f.cookie);
+        from.open_unexpected = nullptr;
+        from.open_at = 0;
+        from.open_bytes = f.bytes;
+        chunk(from, bulk, f.ref.bytes, peer);
+    }
+
+    // The next piece of the message that is open on `peer`'s ring.
+    void chunk(lane::Peer& from, const char* bulk, uint32_t bytes, int peer) {
+        if (from.open != nullptr) {
+            auto& r = *static_cast<Request*>(from.open);
+            store(r, from.open_at, bulk, bytes);
+        } else {
+            memcpy(from.open_unexpected->data + from.open_at, bulk, bytes);
+        }
+        from.open_at += bytes;
+        if (from.open_at < from.open_bytes) return;
+        if (from.open != nullptr) {
+            auto& r = *static_cast<Request*>(from.open);
+            from.open = nullptr;
+            complete(g, r, received(r, from.open_bytes));
+            return;
+        }
+        Unexpected* u = from.open_unexpected;
+        from.open_unexpected = nullptr;
+        u->ready = 1;
+        if (u->taker != nullptr) take_unexpected(g, p, *static_cast<Request*>(u->taker), *u);
+    }
+
+    bool arrive_offer(int peer, const Header& h, const char* payload) {
+        Offer o;
+        memcpy(&o, payload, sizeof o);
+        Request* r = match_posted(g, h);
+        if (r == nullptr && over_credit(peer, 0)) return false;
+        Unexpected* u = add_unexpected(g, peer, h, 0);  // the data is not here: it costs nothing
+        if (u == nullptr) {
+            if (r != nullptr) post(g, *r);
+            return false;
+        }
+        u->bytes = o.bytes;
+        u->cookie = o.cookie;
+        u->transfer = o.transfer;
+        u->offered = 1;
+        // unlink_unexpected() takes u->bytes off the counts; put them on for symmetry.
+        g.lane.counters.unexpected_bytes += static_cast<uint64_t>(o.bytes);
+        g.lane.peers[peer].unexpected_bytes += o.bytes;
+        if (r != nullptr) {
+            unlink_unexpected(g, *u);
+            take_unexpected(g, p, *r, *u);
+        }
+        return true;
+    }
+
+    void arrive_please(int peer, const char* payload) {
+        Please q;
+        memcpy(&q, payload, sizeof q);
+        --g.lane.peers[peer].awaiting;
+        Request& r = request_at(q.cookie);
+        drop_offer(r);
+        r.stage = Request::stream;
+        memcpy(&r.rank, &q.receive, 8);  // rank and tag: a send needs them no more
+        push_or_enqueue(g, peer, r);
+    }
+
+    void arrive_matched(int peer, const char* payload) {
+        Matched m;
+        memcpy(&m, payload, sizeof m);
+        --g.lane.peers[peer].awaiting;
+        Request& r = request_at(m.cookie);
+        complete(g, r, buffer_of(r).bytes());
+    }
+
+    // The receiver prefers the stream: the descriptor is ours again.
+    void drop_offer(const Request& r) {
+        Lane& l = g.lane;
+        Link* before = nullptr;
+        for (Link* n = l.moving.head; n != nullptr; before = n, n = n->next) {
+            auto* m = static_cast<Moving*>(n);
+            if (m->request != &r || !m->sending) continue;
+            l.moving.remove(m, before);
+            l.work.fetch_sub(1, std::memory_order_relaxed);
+            l.transfers_free[l.transfers_free_count++] =
+                static_cast<uint16_t>(m->transfer - l.shm.transfer(l.self, 0));
+            l.moving_pool.give(m);
+            return;
+        }
+    }
+};
+
+// Copies a block of the oldest transfer that has one, and ends those that are over.
+bool move_transfers(LaneGuard& g) {
+    Lane& l = g.lane;
+    bool copied = false;
+    Link* before = nullptr;
+    for (Link* n = l.moving.head; n != nullptr;) {
+        auto* m = static_cast<Moving*>(n);
+        n = n->next;
+        shm::Transfer& t = *m->transfer;
+        if (m->request != nullptr && shm::started(t)) {
+            int8_t& attach = l.peers[m->peer].attach;
+            if (attach == 0) attach = shm::can_attach(l.shm.pid(m->peer), t.to) ? 1 : -1;
+            if (!copied && attach > 0) copied = shm::copy_block(t, l.shm.pid(m->peer), m->sending);
+            if (shm::finished(t)) {
+                Request& r = *m->request;
+                if (uint32_t e = t.error.load(std::memory_order_relaxed); e != 0)
+                    r.error = static_cast<uint8_t>(Err::buffer);
+                m->request = nullptr;
+                copied = true;
+                if (m->sending) {
+                    --l.peers[m->peer].awaiting;
+                    complete(g, r, m->bytes);
+                } else {
+                    os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
+                    const int64_t bytes = m->bytes;
+                    t.receiver_done.store(1, std::memory_order_release);  // pairs with the load below
+                    complete(g, r, bytes);
+                }
+            }
+        }
+        const bool over = m->request == nullptr &&
+                          (!m->sending || t.receiver_done.load(std::memory_order_acquire) != 0);
+        if (!over) {
+            before = m;
+            continue;
+        }
+        if (m->sending)
+            l.transfers_free[l.transfers_free_count++] = static_cast<uint16_t>(&t - l.shm.transfer(l.self, 0));
+        l.moving.remove(m, before);
+        l.work.fetch_sub(1, std::memory_order_relaxed);
+        l.moving_pool.give(m);
+    }
+    return copied;
+}
+
+bool push_pending(LaneGuard& g) {
+    Lane& l = g.lane;
+    bool moved = false;
+    for (int peer = 0; peer < l.shm.ranks; ++peer) {
+        Fifo& f = l.peers[peer].pending;
+        if (f.empty()) continue;
+        l.shm.unhold(peer);
+        while (!f.empty()) {
+            auto* r = static_cast<Request*>(f.head);
+            const int64_t before = l.peers[peer].sent;
+            Link* next = r->next;            // push() may complete r, and its owner may free it
+            if (!push(g, peer, *r)) {
+                moved |= l.peers[peer].sent != before;
+                break;
+            }
+            f.head = next;
+            l.work.fetch_sub(1, std::memory_order_relaxed);
+            moved = true;
+        }
+        if (!f.empty()) l.shm.hold(peer);
+    }
+    return moved;
+}
+
+// Chunks of `r` from where the last call stopped. `start` is the kind of the first cell.
+bool push_chunks(LaneGuard& g, int peer, Request& r, Cells start, Header h, uint64_t cookie) {
+    Lane& l = g.lane;
+    const Buffer b = buffer_of(r);
+    const int64_t bytes = b.bytes();
+    int64_t& sent = l.peers[peer].sent;
+    const bool dense = b.dense();
+    do {
+        Cell* c = l.shm.reserve(peer);
+        if (c == nullptr) return false;
+        int64_t n = bytes - sent < l.limits.chunk ? bytes - sent : l.limits.chunk;
+        First f;
+        char* to = l.shm.reserve_bulk(peer, static_cast<size_t>(n), &f.ref);
+        if (to == nullptr) {
+            l.shm.discard(peer, c);
+            return false;
+        }
+        if (dense) memcpy(to, b.data() + sent, static_cast<size_t>(n));
+        else type::pack(b, sent, n, to);
+        f.bytes = bytes;
+        f.cookie = cookie;
+        h.kind = sent == 0 ? start : more;
+        h.bytes = sent == 0 ? sizeof f : sizeof f.ref;
+        memcpy(c->payload, &f, h.bytes);
+        sent += n;
+        l.shm.commit(peer, c, h);
+    } while (sent < bytes);
+    sent = 0;
+    return true;
+}
+
+bool push_fresh(LaneGuard& g, int peer, Request& r) {
+    Lane& l = g.lane;
+    const Buffer b = buffer_of(r);
+    const int64_t bytes = b.bytes();
+    const bool answer = (r.flags & Request::sync) != 0;
+    const int skip = answer ? 8 : 0;
+    Header h{message, 0, static_cast<uint8_t>(answer ? wants_answer : 0), r.comm->rank, r.tag, context_of(r)};
+    const uint64_t cookie = cookie_of(r);
+    if (bytes + skip <= l.limits.inline_max) {
+        Cell* c = l.shm.reserve(peer);
+        if (c == nullptr) return false;
+        h.bytes = static_cast<uint8_t>(bytes + skip);
+        if (answer) memcpy(c->payload, &cookie, 8);
+        if (b.dense()) copy_small(c->payload + skip, b.data(), static_cast<size_t>(bytes));
+        else type::pack(b, 0, bytes, c->payload + skip);
+        ++l.counters.sent_inline;
+        if (answer) await_answer(g, peer);
+        l.shm.commit(peer, c, h);
+        if (!answer) complete(g, r, bytes);
+        return true;
+    }
+    if (bytes <= l.limits.eager_max) {
+        h.flags |= wire::has_bulk;
+        if (!push_chunks(g, peer, r, first, h, cookie)) return false;
+        ++l.counters.sent_eager;
+        if (answer) await_answer(g, peer);
+        else complete(g, r, bytes);
+        return true;
+    }
+    Cell* c = l.shm.reserve(peer);
+    if (c == nullptr) return false;
+    Offer o{bytes, cookie, Unexpected::no_transfer, 0};
+    Moving* m = nullptr;
+    if (b.dense() && l.limits.attach && l.transfers_free_count != 0 &&
+        (m = static_cast<Moving*>(l.moving_pool.take())) != nullptr) {
+        o.transfer = l.transfers_free[--l.transfers_free_count];
+        m->transfer = l.shm.transfer(l.self, o.transfer);
+        m->request = &r;
+        m->peer = peer;
+        m->sending = true;
+        m->bytes = bytes;
+        shm::offer(*m->transfer, b.data(), static_cast<uint64_t>(bytes));
+        l.moving.push(m);
+        l.work.fetch_add(1, std::memory_order_relaxed);
+        ++l.counters.sent_transfer;
+    } else {
+        ++l.counters.sent_stream;
+    }
+    h.kind = offer;
+    h.bytes = sizeof o;
+    memcpy(c->payload, &o, sizeof o);
+    await_answer(g, peer);
+    l.shm.commit(peer, c, h);
+    return true;
+}
+
+bool push_answer(LaneGuard& g, int peer, Request& r) {
+    Lane& l = g.lane;
+    Cell* c = l.shm.reserve(peer);
+    if (c == nullptr) return false;
+    Header h{};
+    if (r.stage == Request::answer_please) {
+        Please q{reinterpret_cast<uint64_t>(r.buf), static_cast<uint64_t>(r.count)};
+        memcpy(c->payload, &q, sizeof q);
+        h.kind = please;
+        h.bytes = sizeof q;
+    } else {
+        Matched q{reinterpret_cast<uint64_t>(r.buf)};
+        memcpy(c->payload, &q, sizeof q);
+        h.kind = matched;
+        h.bytes = sizeof q;
+    }
+    l.shm.commit(peer, c, h);
+    r.kind = Kind::dead;
+    l.requests.give(&r);
+    return true;
+}
+
+}  // namespace
+
+bool push(LaneGuard& g, int peer, Request& r) {
+    switch (r.stage) {
+    case Request::fresh: return push_fresh(g, peer, r);
+    case Request::stream: {
+        uint64_t cookie;
+        memcpy(&cookie, &r.rank, 8);
+        Header h{};
+        h.flags = wire::has_bulk;
+        if (!push_chunks(g, peer, r, stream, h, cookie)) return false;
+        complete(g, r, buffer_of(r).bytes());
+        return true;
+    }
+    case Request::answer_please:
+    case Request::answer_matched: return push_answer(g, peer, r);
+    }
+    return true;
+}
+
+void enqueue(LaneGuard& g, int peer, Request& r) {
+    g.lane.peers[peer].pending.push(&r);
+    g.lane.shm.hold(peer);
+    g.lane.work.fetch_add(1, std::memory_order_relaxed);
+}
+
+void push_or_enqueue(LaneGuard& g, int peer, Request& r) {
+    if (!g.lane.peers[peer].pending.empty() || !push(g, peer, r)) enqueue(g, peer, r);
+}
+
+void answer_matched(LaneGuard& g, int peer, uint64_t cookie) {
+    send_answer(g, peer, Request::answer_matched, cookie, 0);
+}
+
+void complete(LaneGuard& g, Request& r, int64_t bytes) {
+    const type::Type* t = r.type;
+    r.count = bytes;
+    const bool counted = (r.flags & Request::counted) != 0;
+    if (r.flags & Request::orphan) {
+        free_request_block(g, r);
+    } else {
+        // Release: pairs with Request::done(). The owner may free it from here on.
+        r.state.store(Request::complete, std::memory_order_release);
+        lane::wake_sleepers(g.lane);
+    }
+    if (counted) type::release(*t);
+}
+
+void take_unexpected(LaneGuard& g, Process& p, Request& r, Unexpected& u) {
+    const int64_t n = settle(r, u.header, u.bytes);
+    if (u.offered) {
+        if (u.peer == g.lane.self) {  // a send of this very rank
+            Request& s = request_at(u.cookie);
+            copy_between(buffer_of(s), buffer_of(r), n);
+            complete(g, s, u.bytes);
+            complete(g, r, n);
+        } else if (!start_transfer(g, r, u.peer, u)) {
+            ++g.lane.peers[u.peer].awaiting;
+            send_answer(g, u.peer, Request::answer_please, u.cookie, cookie_of(r));
+        }
+        free_unexpected(g, u);
+        return;
+    }
+    if (u.sync) {
+        u.sync = 0;
+        if (u.peer == g.lane.self) {
+            Request& s = request_at(u.cookie);
+            complete(g, s, u.bytes);
+        } else {
+            answer_matched(g, u.peer, u.cookie);
+        }
+    }
+    if (!u.ready) {
+        u.taker = &r;
+        return;
+    }
+    store(r, 0, u.bytes_at(), n);
+    complete(g, r, n);
+    free_unexpected(g, u);
+}
+
+bool poll_lane(LaneGuard& g, Process& p) {
+    Lane& l = g.lane;
+    bool moved = false;
+    if (l.shm.ranks > 1) moved = l.shm.poll(Arrivals{g, p});
+    if (WEFT_UNLIKELY(l.work.load(std::memory_order_relaxed) != 0)) {
+        moved |= push_pending(g);
+        moved |= move_transfers(g);
+    }
+    return moved;
+}
+
+bool progress(Process& p) {
+    Lane& l = *p.lane;
+    bool moved = false;
+    // A thread that finds nothing to do must not keep the others from the guard.
+    if (!l.threads || l.work.load(std::memory_order_relaxed) != 0 || l.shm.peek()) {
+        LaneGuard g(l);
+        moved = poll_lane(g, p);
+    }
+    if (const int n = p.hook_count.load(std::memory_order_acquire); WEFT_UNLIKELY(n != 0))
+        for (int i = 0; i < n; ++i) moved |= p.hooks[i](p);
+    return moved;
+}
+
+Err register_hook(Process& p, bool (*hook)(Process&)) {
+    LaneGuard g(*p.lane);
+    const int n = p.hook_count.load(std::memory_order_relaxed);
+    for (int i = 0; i < n; ++i)
+        if (p.hooks[i] == hook) return Err::ok;
+    if (n == Process::max_hooks) return fail(Err::intern, "more than %d progress hooks", n);
+    p.hooks[n] = hook;
+    p.hook_count.store(n + 1, std::memory_order_release);  // pairs with progress()
+    return Err::ok;
+}
+
+void sleep_for_messages(Process& p) {
+    // Queued sends and transfers end without a bell: look again soon.
+    const uint32_t us = p.lane->work.load(std::memory_order_relaxed) != 0 ? 500 : 50'000;
+    lane::sleep_at_door(*p.lane, us, [&] { return progress(p); });
+}
+
+Request* make_request(LaneGuard& g, obj::Comm& c, Buffer b, int32_t rank, int32_t tag, uint16_t flags) {
+    auto* r = static_cast<Request*>(g.lane.requests.take());
+    if (WEFT_UNLIKELY(r == nullptr)) return nullptr;
+    r->kind = Kind::request;
+    r->id = 0;
+    r->state.store(Request::pending, std::memory_order_relaxed);
+    r->stage = Request::fresh;
+    r->error = 0;
+    r->comm = &c;
+    r->buf = b.base;
+    r->count = b.count;
+    r->type = b.type;
+    r->rank = rank;
+    r->tag = tag;
+    if (WEFT_UNLIKELY(!b.type->is(type::Type::predefined))) {
+        type::retain(*b.type);
+        flags |= Request::counted;
+    }
+    r->flags = flags;
+    if (!obj::is_predefined(c)) obj::retain(c);
+    return r;
+}
+
+void free_request_block(LaneGuard& g, Request& r) {
+    if (r.comm != nullptr && !obj::is_predefined(*r.comm)) obj::release(*r.comm);
+    r.kind = Kind::dead;
+    g.lane.requests.give(&r);
+}
+
+void copy_between(const Buffer& from, const Buffer& to, int64_t bytes) {
+    if (to.dense()) {
+        if (from.dense()) memmove(to.data(), from.data(), static_cast<size_t>(bytes));
+        else type::pack(from, 0, bytes, to.data());
+    } else if (from.dense()) {
+        type::unpack(to, 0, bytes, from.data());
+    } else {
+        char part[4096];
+        for (int64_t at = 0; at < bytes; at += static_cast<int64_t>(sizeof part)) {
+            const int64_t n = bytes - at < static_cast<int64_t>(sizeof part) ? bytes - at : static_cast<int64_t>(sizeof part);
+            type::pack(from, at, n, part);
+            type::unpack(to, at, n, part);
+        }
+    }
+}
+
+}  // namespace weft::p2p

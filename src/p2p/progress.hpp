@@ -1,0 +1,57 @@
+// Moving what is under way: arrivals, queued sends, large transfers; and waiting for it. Included by p2p/ and above.
+// progress() and progress_until() take the lane's guard themselves and run hooks with no lock held.
+#pragma once
+#include "lane/lane.hpp"
+#include "obj/process.hpp"
+#include "p2p/match.hpp"
+#include "p2p/protocol.hpp"
+
+namespace weft::p2p {
+
+using obj::Process;
+
+// One round for one lane, under its guard. True when something moved.
+bool poll_lane(LaneGuard&, Process&);
+// One round of everything: lane, then hooks.
+bool progress(Process&);
+// Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something.
+Err register_hook(Process&, bool (*hook)(Process&));
+// Sleeps at the door for at most `timeout_us`, unless a last look finds work.
+void sleep_for_messages(Process&);
+
+// Makes progress until `done()`; calls it with no lock held.
+template <class Done>
+void progress_until(Process& p, Done&& done) {
+    lane::Idler idler(*p.lane);
+    while (!done()) {
+        if (progress(p)) {
+            idler.moved();
+        } else if (idler.idle() && !done()) {
+            sleep_for_messages(p);
+        }
+    }
+}
+
+// Where queued work is put.
+// Sends as much of `r` to `peer` (a rank of the node) as the ring takes; true when nothing of it is left to send.
+bool push(LaneGuard&, int peer, Request& r);
+// Queues `r` behind whatever waits for `peer`.
+void enqueue(LaneGuard&, int peer, Request& r);
+// push(), or enqueue() where something waits already or the ring is full.
+void push_or_enqueue(LaneGuard&, int peer, Request& r);
+
+// A receive and the message it matched, whose data (or offer) is `u`; takes `u` over.
+void take_unexpected(LaneGuard&, Process&, Request& r, Unexpected& u);
+// Marks `r` complete with `bytes` received or sent; frees it where MPI_Request_free was called meanwhile.
+void complete(LaneGuard&, Request& r, int64_t bytes);
+// Sends the answer that tells `peer`'s synchronous send `cookie` of its match.
+void answer_matched(LaneGuard&, int peer, uint64_t cookie);
+
+// Copies `bytes` of the packed form of one buffer to the other.
+void copy_between(const type::Buffer& from, const type::Buffer& to, int64_t bytes);
+
+// A request from the lane's pool, with its references taken; null when out of memory.
+Request* make_request(LaneGuard&, obj::Comm&, type::Buffer, int32_t rank, int32_t tag, uint16_t flags);
+void free_request_block(LaneGuard&, Request& r);
+
+}  // namespace weft::p2p

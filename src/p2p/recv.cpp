@@ -1,0 +1,158 @@
+#include <cstring>
+
+#include "obj/handles.hpp"
+#include "obj/message.hpp"
+
+#include "p2p/p2p.hpp"
+
+namespace weft::p2p {
+
+namespace {
+
+void fill(Status* s, const Unexpected& u) {
+    if (s == nullptr) return;
+    s->source = u.header.source;
+    s->tag = u.header.tag;
+    s->cancelled = 0;
+    s->bytes = u.bytes;
+}
+
+void from_nobody(Request& r) {
+    r.rank = obj::proc_null;
+    r.tag = obj::any_tag;
+}
+
+}  // namespace
+
+Err irecv_slow(LaneGuard& g, Process& p, Request& r) {
+    if (r.rank == obj::proc_null) {
+        from_nobody(r);
+        complete(g, r, 0);
+    } else if (Unexpected* u = find_unexpected(g, context_of(r), r.rank, r.tag); u != nullptr) {
+        unlink_unexpected(g, *u);
+        take_unexpected(g, p, r, *u);
+    } else {
+        post(g, r);
+    }
+    return Err::ok;
+}
+
+Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+    Request r{};
+    r.kind = Kind::request;
+    r.comm = &c;
+    r.flags = static_cast<uint16_t>(e.coll | Request::is_recv);
+    r.buf = b.base;
+    r.count = b.count;
+    r.type = b.type;
+    r.rank = e.rank;
+    r.tag = e.tag;
+    {
+        LaneGuard g(*p.lane);
+        WEFT_TRY(irecv_slow(g, p, r));
+    }
+    wait(p, r);
+    if (s != nullptr) {
+        s->source = r.rank;
+        s->tag = r.tag;
+        s->cancelled = 0;
+        s->bytes = r.count;
+    }
+    if (r.error != 0) return fail(static_cast<Err>(r.error), "message from rank %d with tag %d is larger than the %ld bytes of the receive", r.rank, r.tag, static_cast<long>(b.bytes()));
+    return Err::ok;
+}
+
+Err iprobe(Process& p, Comm& c, Envelope e, bool* found, Status* s) {
+    *found = false;
+    if (e.rank == obj::proc_null) {
+        if (s != nullptr) *s = Status{obj::proc_null, obj::any_tag, s->error, 0, 0, 0};
+        *found = true;
+        return Err::ok;
+    }
+    for (int look = 0; look < 2 && !*found; ++look) {
+        if (look == 1) progress(p);
+        LaneGuard g(*p.lane);
+        if (look == 1) {
+            ++g.lane.looking;
+            poll_lane(g, p);
+            --g.lane.looking;
+        }
+        const Unexpected* u = find_unexpected(g, c.context + e.coll, e.rank, e.tag);
+        if (u == nullptr) continue;
+        fill(s, *u);
+        *found = true;
+    }
+    return Err::ok;
+}
+
+Err probe(Process& p, Comm& c, Envelope e, Status* s) {
+    bool found = false;
+    Err err = Err::ok;
+    progress_until(p, [&] {
+        err = iprobe(p, c, e, &found, s);
+        return found || err != Err::ok;
+    });
+    return err;
+}
+
+Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s) {
+    WEFT_TRY(iprobe(p, c, e, found, s));
+    if (!*found) return Err::ok;
+    if (e.rank == obj::proc_null) {
+        *out = obj::detail::object<Message>(&obj::no_proc_message);
+        return Err::ok;
+    }
+    *found = false;  // another thread may have taken it meanwhile
+    LaneGuard g(*p.lane);
+    Unexpected* u = find_unexpected(g, c.context + e.coll, e.rank, e.tag);
+    if (u == nullptr) return Err::ok;
+    auto* m = reinterpret_cast<Message*>(g.lane.requests.take());
+    if (m == nullptr) return fail(Err::no_mem, "no memory for a message handle");
+    unlink_unexpected(g, *u);
+    fill(s, *u);
+    *m = Message{{Kind::message, 0}, nullptr, u, &c};
+    if (!obj::is_predefined(c)) obj::retain(c);
+    *found = true;
+    *out = m;
+    return Err::ok;
+}
+
+Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
+    bool found = false;
+    Err err = Err::ok;
+    progress_until(p, [&] {
+        err = improbe(p, c, e, &found, out, s);
+        return found || err != Err::ok;
+    });
+    return err;
+}
+
+Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
+    LaneGuard g(*p.lane);
+    Message* m = *message;
+    const bool nobody = m->unexpected == nullptr;
+    Comm& c = nobody ? p.self : *m->comm;
+    Request* r = make_request(g, c, b, obj::proc_null, obj::any_tag, Request::is_recv);
+    if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
+    *message = nullptr;
+    *out = r;
+    if (nobody) {
+        from_nobody(*r);
+        complete(g, *r, 0);
+        return Err::ok;
+    }
+    take_unexpected(g, p, *r, *m->unexpected);
+    if (!obj::is_predefined(c)) obj::release(c);
+    m->kind = Kind::dead;
+    g.lane.requests.give(m);
+    return Err::ok;
+}
+
+Err mrecv(Process& p, Buffer b, Message** message, Status* s) {
+    Request* r = nullptr;
+    WEFT_TRY(imrecv(p, b, message, &r));
+    wait(p, *r);
+    return finish(p, *r, s);
+}
+
+}  // namespace weft::p2p

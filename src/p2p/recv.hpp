@@ -1,0 +1,71 @@
+// Receiving: the short path of a message that is there, or comes while we look, and fits its header's cache line.
+// Included by p2p.hpp. Nothing is posted on that path: the wire's next cell is compared with what is wanted.
+#pragma once
+#include "base/copy.hpp"
+#include "p2p/progress.hpp"
+
+namespace weft::p2p {
+
+Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
+
+// Takes the next message of `in` if it is exactly the one wanted. ≤ 50 instructions, no call.
+WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, Status* s) {
+    using wire::shm::Shm;
+    lane::Lane& l = g.lane;
+    if (WEFT_UNLIKELY((l.unexpected_count | l.posted_count) != 0)) return false;
+    const uint32_t h = in.head.load(std::memory_order_relaxed);
+    wire::Cell& cell = in.cells[h & Shm::mask];
+    const uint64_t w = cell.word.load(std::memory_order_acquire);  // pairs with Shm::commit()
+    const auto bytes = static_cast<int64_t>(w >> 16 & 0xff);
+    // Turn, kind, flags and source in one compare; the number of bytes is masked out.
+    const uint64_t want = wire::Cell::pack(wire::Header{message, 0, 0, e.rank, 0, 0}) | Shm::turn(h);
+    if (WEFT_UNLIKELY((w & ~uint64_t{0xff0000}) != want)) return false;
+    if (WEFT_UNLIKELY(cell.context != c.context + e.coll || (cell.tag != e.tag && e.tag != obj::any_tag))) return false;
+    if (WEFT_UNLIKELY(bytes > b.count * b.type->size)) return false;
+    copy_small(b.base, cell.payload, static_cast<size_t>(bytes));
+    if (s != nullptr) {
+        s->source = e.rank;
+        s->tag = cell.tag;
+        s->cancelled = 0;
+        s->bytes = bytes;
+    }
+    l.shm.consumed(in, h + 1);
+    return true;
+}
+
+WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+    const obj::Route& from = c.routes[e.rank];
+    if (WEFT_LIKELY(b.type->is(type::Type::dense) && from.way == obj::Route::shm)) {
+        lane::Lane& l = *p.lane;
+        wire::shm::Shm::In& in = l.shm.in[from.peer];
+        for (uint32_t polls = l.limits.spin_polls; polls != 0; --polls) {
+            if (l.shm.ready(in)) {
+                LaneGuard g(l);
+                if (WEFT_LIKELY(take_inline(g, c, b, e, in, s))) return Err::ok;
+                break;
+            }
+            // Queued sends, transfers and schedules need more than a look at one ring.
+            if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 ||
+                l.unexpected_count != 0)
+                break;
+            os::pause_cpu();
+        }
+    }
+    return recv_slow(p, c, b, e, s);
+}
+
+// Posts a receive, or takes the message that is here already.
+Err irecv_slow(LaneGuard&, Process&, Request& r);
+
+WEFT_INLINE Err irecv(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+    LaneGuard g(*p.lane);
+    Request* r = make_request(g, c, b, e.rank, e.tag, static_cast<uint16_t>(e.coll | Request::is_recv));
+    if (WEFT_UNLIKELY(r == nullptr)) return fail(Err::no_mem, "no memory for a request");
+    // MPI_ANY_SOURCE (-1) has a chair of its own in routes[], so it takes the slow way; so does MPI_PROC_NULL.
+    if (WEFT_LIKELY(g.lane.unexpected_count == 0 && c.routes[e.rank].way == obj::Route::shm)) post(g, *r);
+    else WEFT_TRY(irecv_slow(g, p, *r));
+    *out = r;
+    return Err::ok;
+}
+
+}  // namespace weft::p2p

@@ -1,0 +1,119 @@
+#include <cstring>
+
+#include "p2p/p2p.hpp"
+
+namespace weft::p2p {
+
+namespace {
+
+bool poll_special(Request& r) {
+    return (r.flags & Request::special) && r.ops->poll != nullptr && r.ops->poll(r);
+}
+
+}  // namespace
+
+void wait(Process& p, Request& r) {
+    progress_until(p, [&] { return r.done() || poll_special(r); });
+}
+
+bool test(Process& p, Request& r) {
+    if (r.done()) return true;
+    progress(p);
+    return r.done() || poll_special(r);
+}
+
+Err finish(Process& p, Request& r, Status* s) {
+    if (r.flags & Request::shared || r.state.load(std::memory_order_relaxed) == Request::inactive) {
+        if (s != nullptr) {
+            const int32_t keep = s->error;
+            *s = obj::empty_status;
+            s->error = keep;
+        }
+        return Err::ok;
+    }
+    Err err = static_cast<Err>(r.error);
+    Status result = obj::empty_status;
+    if (r.flags & Request::special) {
+        if (r.ops->finish != nullptr) {
+            result.error = r.error;
+            err = r.ops->finish(r, result);
+        }
+        if (r.flags & Request::cancelled) result.cancelled = 1;
+    } else {
+        if (r.flags & Request::cancelled) result.cancelled = 1;
+        else if (r.flags & Request::is_recv) {
+            result.source = r.rank;
+            result.tag = r.tag;
+            result.bytes = r.count;
+        }
+        if (err == Err::truncate)
+            (void)fail(err, "message from rank %d with tag %d is larger than the receive's %ld bytes", r.rank, r.tag,
+                 static_cast<long>(r.count));
+    }
+    if (s != nullptr) {
+        result.error = s->error;
+        *s = result;
+    }
+    if (r.flags & Request::persistent) {
+        r.error = 0;
+        r.flags &= static_cast<uint16_t>(~Request::cancelled);
+        r.state.store(Request::inactive, std::memory_order_relaxed);
+        return err;
+    }
+    if (r.flags & Request::special && r.ops->free != nullptr) r.ops->free(r);
+    LaneGuard g(*p.lane);
+    free_request_block(g, r);
+    return err;
+}
+
+void free_request(Process& p, Request& r) {
+    if (r.flags & Request::shared) return;
+    {
+        LaneGuard g(*p.lane);
+        // Under the guard: complete() looks at `orphan` under it too.
+        if (r.state.load(std::memory_order_acquire) == Request::pending) {
+            r.flags |= Request::orphan;
+            return;
+        }
+    }
+    r.flags &= static_cast<uint16_t>(~Request::persistent);
+    if (r.flags & Request::special && r.ops->free != nullptr) r.ops->free(r);
+    LaneGuard g(*p.lane);
+    free_request_block(g, r);
+}
+
+Request* make_special(Process& p, Comm* c, const obj::RequestOps* ops, void* ext) {
+    LaneGuard g(*p.lane);
+    auto* r = static_cast<Request*>(g.lane.requests.take());
+    if (r == nullptr) {
+        (void)fail(Err::no_mem, "no memory for a request");
+        return nullptr;
+    }
+    memset(static_cast<void*>(r), 0, sizeof *r);
+    r->kind = Kind::request;
+    r->flags = Request::special;
+    r->comm = c;
+    r->ops = ops;
+    r->ext = ext;
+    if (c != nullptr && !obj::is_predefined(*c)) obj::retain(*c);
+    return r;
+}
+
+void complete_special(Process& p, Request& r, Err e) {
+    bool orphan;
+    {
+        LaneGuard g(*p.lane);
+        r.error = static_cast<uint8_t>(e);
+        orphan = (r.flags & Request::orphan) != 0;
+        if (!orphan) r.state.store(Request::complete, std::memory_order_release);  // pairs with Request::done()
+    }
+    if (!orphan) {
+        lane::wake_sleepers(*p.lane);
+        return;
+    }
+    if (r.ops->free != nullptr) r.ops->free(r);
+    LaneGuard g(*p.lane);
+    free_request_block(g, r);
+}
+
+}  // namespace weft::p2p

@@ -1,0 +1,104 @@
+#include <cstdlib>
+#include <cstring>
+
+#include "p2p/p2p.hpp"
+
+namespace weft::p2p {
+
+namespace {
+
+// A send to this very rank: straight to the posted receive, or kept as an unexpected message. `copy` keeps the data;
+// otherwise the message refers to `r`, which completes when it is received.
+Err send_self(LaneGuard& g, Process& p, Request& r, bool copy) {
+    Lane& l = g.lane;
+    const Buffer b{r.buf, r.count, r.type};
+    const int64_t bytes = b.bytes();
+    const wire::Header h{message, 0, 0, r.comm->rank, r.tag, context_of(r)};
+    Request* receive = match_posted(g, h);
+    Unexpected* u = add_unexpected(g, l.self, h, bytes);
+    if (u == nullptr) {
+        if (receive != nullptr) post(g, *receive);
+        return fail(Err::no_mem, "no memory for a message of %ld bytes to itself", static_cast<long>(bytes));
+    }
+    u->cookie = reinterpret_cast<uint64_t>(&r);
+    if (receive != nullptr) {
+        u->offered = 1;
+        unlink_unexpected(g, *u);
+        take_unexpected(g, p, *receive, *u);
+        return Err::ok;
+    }
+    if (!copy) {
+        u->offered = 1;
+        return Err::ok;
+    }
+    if (bytes > wire::inline_bytes && (u->data = static_cast<char*>(malloc(static_cast<size_t>(bytes)))) == nullptr) {
+        unlink_unexpected(g, *u);
+        free_unexpected(g, *u);
+        return fail(Err::no_mem, "no memory to keep a message of %ld bytes to itself", static_cast<long>(bytes));
+    }
+    char* to = u->data != nullptr ? u->data : u->small;
+    if (b.dense()) memcpy(to, b.data(), static_cast<size_t>(bytes));
+    else type::pack(b, 0, bytes, to);
+    u->ready = 1;
+    complete(g, r, bytes);
+    return Err::ok;
+}
+
+Err start(LaneGuard& g, Process& p, Request& r, const obj::Route& to, bool copy_self) {
+    switch (to.way) {
+    case obj::Route::shm: push_or_enqueue(g, to.peer, r); return Err::ok;
+    case obj::Route::null_wire: {
+        g.lane.null->commit(to.peer, g.lane.null->reserve(to.peer), wire::Header{offer, 0, 0, 0, 0, 0});
+        complete(g, r, r.count * r.type->size);
+        return Err::ok;
+    }
+    case obj::Route::self: return send_self(g, p, r, copy_self);
+    case obj::Route::proc_null: complete(g, r, 0); return Err::ok;
+    case obj::Route::bad: break;
+    }
+    return fail(Err::rank, "rank %d cannot be sent to", r.rank);
+}
+
+}  // namespace
+
+Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
+    const obj::Route& to = c.routes[e.rank];
+    if (to.way == obj::Route::proc_null) return Err::ok;
+    Request r{};
+    r.kind = Kind::request;
+    r.comm = &c;
+    r.flags = static_cast<uint16_t>(e.coll | (m == Mode::synchronous ? Request::sync : 0));
+    r.buf = b.base;
+    r.count = b.count;
+    r.type = b.type;
+    r.rank = e.rank;
+    r.tag = e.tag;
+    {
+        LaneGuard g(*p.lane);
+        WEFT_TRY(start(g, p, r, to, m != Mode::synchronous));
+    }
+    wait(p, r);
+    return static_cast<Err>(r.error);
+}
+
+Err isend_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {
+    const obj::Route& to = c.routes[e.rank];
+    LaneGuard g(*p.lane);
+    if (to.way == obj::Route::proc_null) {
+        *out = &p.sent_request;
+        return Err::ok;
+    }
+    const auto flags = static_cast<uint16_t>(e.coll | (m == Mode::synchronous ? Request::sync : 0));
+    Request* r = make_request(g, c, b, e.rank, e.tag, flags);
+    if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
+    const bool copy = m != Mode::synchronous && b.bytes() <= p.lane->limits.eager_max;
+    if (Err err = start(g, p, *r, to, copy); err != Err::ok) {
+        if (r->flags & Request::counted) type::release(*r->type);
+        free_request_block(g, *r);
+        return err;
+    }
+    *out = r;
+    return Err::ok;
+}
+
+}  // namespace weft::p2p

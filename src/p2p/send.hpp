@@ -1,0 +1,48 @@
+// Sending: the one decision, and the short path of a message that fits its header's cache line. Included by p2p.hpp.
+// The short path takes the lane's guard for a few stores; it allocates nothing and meets no request.
+#pragma once
+#include "base/copy.hpp"
+#include "p2p/progress.hpp"
+
+namespace weft::p2p {
+
+// Everything that is not the short path: full ring, larger, synchronous, noncontiguous, self, MPI_PROC_NULL.
+Err send_slow(Process&, Comm&, Buffer, Envelope, Mode);
+Err isend_slow(Process&, Comm&, Buffer, Envelope, Mode, Request** out);
+
+// ≤ 45 instructions, no call, one release store. False: nothing happened, take the slow path.
+WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
+    const obj::Route& to = c.routes[e.rank];
+    const int64_t bytes = b.count * b.type->size;
+    if (WEFT_UNLIKELY(!b.type->is(type::Type::dense) || bytes > to.inline_max)) return false;
+    lane::Lane& l = *p.lane;
+    const wire::Header h{message, static_cast<uint8_t>(bytes), 0, c.rank, e.tag, c.context + e.coll};
+    lane::LaneGuard g(l);
+    if (WEFT_LIKELY(to.way == obj::Route::shm)) {
+        wire::shm::Shm::Out& o = l.shm.out[to.peer];
+        wire::Cell* cell = l.shm.reserve(o);
+        if (WEFT_UNLIKELY(cell == nullptr)) return false;
+        copy_small(cell->payload, b.base, static_cast<size_t>(bytes));
+        l.shm.commit(to.peer, o, cell, h);
+    } else {
+        wire::Cell* cell = l.null->reserve(to.peer);
+        copy_small(cell->payload, b.base, static_cast<size_t>(bytes));
+        l.null->commit(to.peer, cell, h);
+    }
+    return true;
+}
+
+WEFT_INLINE Err send(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
+    if (m != Mode::synchronous && WEFT_LIKELY(send_inline(p, c, b, e))) return Err::ok;
+    return send_slow(p, c, b, e, m);
+}
+
+WEFT_INLINE Err isend(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {
+    if (m != Mode::synchronous && WEFT_LIKELY(send_inline(p, c, b, e))) {
+        *out = &p.sent_request;
+        return Err::ok;
+    }
+    return isend_slow(p, c, b, e, m, out);
+}
+
+}  // namespace weft::p2p
