@@ -15,7 +15,7 @@ bool poll_lane(LaneGuard&, Process&);
 // One round of everything: lane, then hooks.
 bool progress(Process&);
 // Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something.
-Err register_hook(Process&, bool (*hook)(Process&));
+void register_hook(Process&, bool (*hook)(Process&));
 // Sleeps at the door for at most `timeout_us`, unless a last look finds work.
 void sleep_for_messages(Process&);
 
