@@ -1,12 +1,15 @@
 // The door: ranks say hello, by the inherited socket or by name, and get the job; later they say finalized or abort.
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "job.hpp"
 #include "text.hpp"
@@ -145,7 +148,18 @@ void Job::welcome(const Hello& h, int link) {
     if (pid > 0 && pid != r.pid && r.pidfd < 0) r.pidfd = int(syscall(SYS_pidfd_open, pid, 0));
     if (!send_job(r)) say("cannot hand rank %d its job: %s (errno %d)", h.rank, strerror(errno), errno);
     r.attaches++;
+    release_memfds();
     if (!ending_) judge_wordless();
+}
+
+// A segment that every rank has: only they keep it from now on, so that its memory goes when they do.
+void Job::release_memfds() {
+    int least = INT_MAX;
+    for (const Rank& r : ranks_) least = std::min(least, r.attaches);
+    for (size_t g = 0; g < memfds_.size() && int(g) < least; g++) {
+        if (memfds_[g] >= 0) close(memfds_[g]);
+        memfds_[g] = -1;
+    }
 }
 
 bool Job::send_job(Rank& r) {

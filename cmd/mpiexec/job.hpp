@@ -61,6 +61,7 @@ private:
     void welcome(const weft::boot::Hello& h, int link);
     bool send_job(Rank& r);
     int memfd_of(int generation);
+    void release_memfds();
     // watch.cpp: ends
     void on_signals();
     void reap();

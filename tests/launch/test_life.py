@@ -1,9 +1,11 @@
 """How jobs end: exit statuses, failures of ranks, signals, the death of mpiexec itself."""
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import harness
@@ -228,6 +230,51 @@ class DeathOfMpiexec(LaunchTest):
         err = job.process.stderr.read().decode()
         self.assertIn("status 77", out)
         self.assertIn("mpiexec that started this process is gone", err)
+
+
+class AtRandom(LaunchTest):
+    """Kills at points that no test chose; the seed is printed with a failure."""
+
+    def setUp(self):
+        self.seed = int(os.environ.get("WEFT_SEED", time.time_ns() % 1_000_000))
+        self.random = random.Random(self.seed)
+
+    def victim(self, job, rank):
+        """The pid of a rank as soon as it exists, or None when the job was quicker."""
+        def look():
+            if job.process.poll() is not None:
+                return "over"
+            for pid in job.living():
+                try:
+                    with open(f"/proc/{pid}/environ", "rb") as f:
+                        if f"WEFT_RANK={rank}\0".encode() in f.read() + b"\0":
+                            return pid
+                except OSError:
+                    pass
+        found = wait_until(look, f"rank {rank}")
+        return None if found == "over" else found
+
+    def test_each_rank(self):
+        for rank in range(4):
+            for _ in range(3):
+                with self.subTest(rank=rank, seed=self.seed):
+                    job = self.launch("-n", 4, PROBE, "attach", "barrier", "sleep=300")
+                    pid = self.victim(job, rank)
+                    time.sleep(self.random.uniform(0, 0.02))
+                    os.kill(pid, signal.SIGKILL)
+                    r = job.finish(deadline=max(10, harness.DEADLINE / 6))
+                    self.assertEqual(r.status, 137, r)
+                    self.assertIn(f"rank {rank} (pid {pid}) was killed by signal 9", r.err)
+                    self.assertEqual(harness.wait_gone(job.mark), [])
+
+    def test_mpiexec(self):
+        for _ in range(20):
+            with self.subTest(seed=self.seed):
+                job = self.launch("-n", 4, PROBE, "attach", "barrier", "sleep=300")
+                time.sleep(self.random.uniform(0, 0.02))
+                job.process.kill()
+                job.process.wait()
+                self.assertEqual(harness.wait_gone(job.mark, harness.DEADLINE), [], "ranks outlived mpiexec")
 
 
 class Debugger(LaunchTest):
