@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     if (!std::strcmp(command, "info")) return info(argc - 1, argv + 1);
     if (!std::strcmp(command, "doctor")) return doctor(argc - 1, argv + 1);
     if (!std::strcmp(command, "bench")) return run_script("bench.py", argc - 1, argv + 1);
-    if (!std::strcmp(command, "count")) return run_script("count/weft-count", argc - 1, argv + 1);
+    if (!std::strcmp(command, "count")) return run_script("count/weft_count.py", argc - 1, argv + 1);
     if (!std::strcmp(command, "--version") || !std::strcmp(command, "version")) {
         printf("weft %s\n", WEFT_VERSION);
         return 0;
