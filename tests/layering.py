@@ -31,12 +31,13 @@ MAY["api"] = UPPER | {"rma", "part", "io", "topo", "tool"}
 # Floors that know MPI's handles and names.
 KNOW_MPI = {"api", "obj", "p2p", "coll", "comm", "rma", "part", "io", "topo", "tool"}
 
-# System calls by their usual names; a dot, an arrow or a scope before the name makes it something else.
-CALLS = ("mmap munmap mremap madvise mprotect memfd_create ftruncate fallocate posix_fallocate open openat close read write readv writev pread "
-         "pwrite ioctl fcntl dup dup2 pipe pipe2 socket socketpair bind listen accept accept4 connect sendmsg recvmsg fork vfork clone execve "
-         "execvp posix_spawn waitpid wait4 kill tgkill syscall prctl ptrace process_vm_readv process_vm_writev futex membarrier sched_yield "
-         "sched_setaffinity sched_getaffinity nanosleep clock_nanosleep usleep poll epoll_create1 epoll_wait select getpid gettid getppid "
-         "dlopen dlsym dlclose shm_open shm_unlink sigaction signal getrlimit setrlimit sysconf gethostname uname").split()
+# System calls by their names; a dot, an arrow or a scope before the name makes it something else. Everyday words (open, read,
+# poll ...) are left to the headers below, without which they cannot be called.
+CALLS = ("mmap munmap mremap madvise mprotect memfd_create ftruncate fallocate posix_fallocate openat readv writev pread pwrite ioctl fcntl "
+         "dup2 pipe2 socket socketpair accept4 sendmsg recvmsg fork vfork execve execvp posix_spawn waitpid wait4 tgkill syscall prctl ptrace "
+         "process_vm_readv process_vm_writev futex membarrier sched_yield sched_setaffinity sched_getaffinity nanosleep clock_nanosleep usleep "
+         "epoll_create1 epoll_wait getpid gettid getppid dlopen dlsym dlclose shm_open shm_unlink sigaction getrlimit setrlimit sysconf "
+         "gethostname uname").split()
 CALL = re.compile(r"(?<![\w.:>~])(?:::)?(" + "|".join(CALLS) + r")\s*\(")
 # Headers that only os/ needs.
 SYSTEM_HEADER = re.compile(r'#\s*include\s*<(sys/(?!types\.h)|linux/|unistd\.h|fcntl\.h|sched\.h|dlfcn\.h|poll\.h|signal\.h|spawn\.h)')

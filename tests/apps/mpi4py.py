@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""mpi4py, built from its source archive with Weft's mpicc, at work on Weft.
+
+usage: mpi4py.py smoke|conformance|build --build-dir BUILD [--ranks 1,2,3,4,5] [--only REGEX]
+  smoke         the library's version, helloworld, ringtest and pingpong on two ranks
+  conformance   mpi4py's own suite, test/main.py, at each number of ranks
+"""
+import argparse
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import fetch  # noqa: E402
+
+VERSION = "4.1.2"
+EXPECTED = pathlib.Path(__file__).resolve().parent / "mpi4py_expected.txt"
+
+
+def build(build_dir):
+    """The python of a virtual environment that has mpi4py built against this tree, and mpi4py's unpacked sources."""
+    area = build_dir / "apps"
+    home = area / f"mpi4py-{VERSION}"
+    python = fetch.environment(home / "venv")
+    archive = fetch_archive(python, area)
+    sources = home / "src"
+    if not sources.exists():
+        with tarfile.open(archive) as tar:
+            tar.extractall(home)
+        (home / f"mpi4py-{VERSION}").rename(sources)
+    # Rebuilt when the header or the wrapper changed; the library itself is found when it runs.
+    stamp = hashlib.sha256((build_dir / "include/mpi.h").read_bytes() + (build_dir / "bin/mpicc").read_bytes()).hexdigest()
+    mark = home / "built"
+    if not mark.exists() or mark.read_text() != stamp:
+        env = fetch.clean_environment(MPICC=str(build_dir / "bin/mpicc"), CFLAGS="-O0 -g0")
+        fetch.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--force-reinstall", "--no-deps", "--no-cache-dir", archive], env=env)
+        mark.write_text(stamp)
+    return python, sources
+
+
+def fetch_archive(python, area):
+    """pip download of a source archive runs its build backend; the plain file is all that is needed."""
+    where = area / "archives"
+    where.mkdir(parents=True, exist_ok=True)
+    target = where / f"mpi4py-{VERSION}.tar.gz"
+    if target.exists():
+        return target
+    done = subprocess.run([str(python), "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary", "mpi4py", "--dest", str(where),
+                           f"mpi4py=={VERSION}"], text=True, capture_output=True, env=fetch.clean_environment(MPICC="cc"))
+    if not target.exists():
+        fetch.skip(f"mpi4py {VERSION} could not be fetched by pip: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+    return target
+
+
+def smoke(build_dir):
+    python, _ = build(build_dir)
+    mpiexec = build_dir / "bin/mpiexec"
+    env = fetch.clean_environment()
+
+    def check(command, pattern):
+        out = subprocess.run([str(c) for c in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, env=env)
+        print(f"$ {' '.join(str(c) for c in command)}\n{out.stdout}", flush=True)
+        if out.returncode != 0 or not re.search(pattern, out.stdout):
+            print(f"ended with {out.returncode}; expected to see {pattern!r}")
+            return 1
+        return 0
+
+    bad = check([python, "-m", "mpi4py", "--mpi-lib-version"], r"Weft Version: \d")
+    for command, pattern in (("helloworld", r"(?s)I am process 0 of 2.*I am process 1 of 2|I am process 1 of 2.*I am process 0 of 2"),
+                             ("ringtest", r"time for \d+ loops"), ("pingpong", r"(?m)^\s*\d+\s+\d+\.\d+")):
+        bad += check([mpiexec, "-n", "2", python, "-m", "mpi4py.bench", command], pattern)
+    bad += check([mpiexec, "-n", "5", python, "-m", "mpi4py.bench", "helloworld"], r"of 5")
+    return 1 if bad else 0
+
+
+def expected_failures():
+    """Single test cases that may fail, each with its reason: "Class.test: reason"."""
+    cases = {}
+    if EXPECTED.exists():
+        for line in EXPECTED.read_text().splitlines():
+            if line and not line.startswith("#"):
+                name, _, reason = line.partition(":")
+                cases[name.strip()] = reason.strip()
+    return cases
+
+
+def conformance(build_dir, ranks, only):
+    python, sources = build(build_dir)
+    allowed = expected_failures()
+    env = fetch.clean_environment()
+    status = 0
+    for n in ranks:
+        command = [build_dir / "bin/mpiexec", "-n", n, python, sources / "test/main.py", "-v"] + (["-i", only] if only else [])
+        with open(build_dir / "apps" / f"conformance-{n}.log", "w") as log:
+            try:
+                code = subprocess.run([str(c) for c in command], stdout=log, stderr=subprocess.STDOUT, timeout=1800, env=env, cwd=sources).returncode
+            except subprocess.TimeoutExpired:
+                code = 124
+        text = pathlib.Path(log.name).read_text(errors="replace")
+        failed = sorted(set(re.findall(r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))", text, re.M)))
+        ran = re.findall(r"^Ran (\d+) tests", text, re.M)
+        surprising = [name for name in failed if case_name(name) not in allowed]
+        print(f"{n} ranks: exit status {code}, {ran[0] if ran else 'no'} tests ran, {len(failed)} failed, {len(surprising)} of them unexpectedly ({log.name})", flush=True)
+        for name in surprising[:40]:
+            print(f"    {name}")
+        if surprising or not ran:
+            status = 1
+    return status
+
+
+def case_name(found):
+    """"testX (test_y.TestZ.testX)" as "TestZ.testX"."""
+    test, _, where = found.partition(" (")
+    parts = where.rstrip(")").split(".")
+    if parts[-1] == test:
+        parts.pop()
+    return f"{parts[-1]}.{test}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["smoke", "conformance", "build"])
+    parser.add_argument("--build-dir", required=True, type=pathlib.Path)
+    parser.add_argument("--ranks", default="1,2,3,4,5")
+    parser.add_argument("--only")
+    args = parser.parse_args()
+    build_dir = args.build_dir.resolve()
+    os.chdir(build_dir)
+    if args.what == "build":
+        build(build_dir)
+        return 0
+    if args.what == "smoke":
+        return smoke(build_dir)
+    return conformance(build_dir, args.ranks.split(","), args.only)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
