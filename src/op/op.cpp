@@ -8,6 +8,7 @@
 #include "base/pool.hpp"
 #include "base/spin.hpp"
 #include "op/kernels.hpp"
+#include "op/predefined.hpp"
 #include "type/predefined.hpp"
 
 namespace weft::op {

@@ -14,6 +14,7 @@ class Counts {
 public:
     Counts(const int32_t* p) : p_(p), wide_(false) {}
     Counts(const int64_t* p) : p_(p), wide_(true) {}
+    Counts(const void* p, bool wide) : p_(p), wide_(wide) {}
     int64_t operator[](int64_t i) const {
         return wide_ ? static_cast<const int64_t*>(p_)[i] : static_cast<const int32_t*>(p_)[i];
     }

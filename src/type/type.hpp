@@ -74,6 +74,8 @@ void unpack(const Buffer& b, int64_t from, int64_t bytes, const void* src);
 
 // Basic elements in the first `bytes` of data of this type repeated; -1 where the last one is not whole.
 int64_t elements(const Type& t, int64_t bytes);
+// The reverse: bytes that the first `count` basic elements take; -1 beyond 63 bits, or where there are none to count.
+int64_t element_bytes(const Type& t, int64_t count);
 
 // The MPI handle of a type, as user functions are given it.
 inline void* handle_of(const Type& t) {

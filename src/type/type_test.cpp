@@ -74,6 +74,10 @@ void expect_elements(const Pair& p, Rng& r) {
         auto it = std::lower_bound(ends.begin(), ends.end(), bytes);
         int64_t want = *it == bytes ? it - ends.begin() : -1;
         ASSERT_EQ(elements(*p.type, bytes), want) << p.story << " " << bytes;
+        if (!p.model.map.empty()) {
+            int64_t n = pick(r, 0, static_cast<int64_t>(ends.size()) - 1);
+            ASSERT_EQ(element_bytes(*p.type, n), ends[static_cast<size_t>(n)]) << p.story << " " << n;
+        }
     }
 }
 

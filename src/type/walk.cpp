@@ -1,4 +1,4 @@
-// What must know basic elements: counting them in a number of bytes.
+// What must know basic elements: counting them in a number of bytes, and the bytes of a number of them.
 #include "type/builder.hpp"
 #include "type/elem.hpp"
 
@@ -33,6 +33,26 @@ int64_t elements(const Type& t, int64_t bytes) {
     else
         k = t.layout->shape.form == Shape::repeat ? elements(*t.layout->shape.child, rest) : elements_in_blocks(t.layout->shape, rest);
     return k < 0 ? -1 : n + k;
+}
+
+int64_t element_bytes(const Type& t, int64_t count) {
+    int64_t bytes;
+    if (count == 0) return 0;
+    if (t.size == 0) return -1;
+    if (int32_t u = uniform_of(t)) return multiply(count, u, &bytes) ? bytes : -1;
+    int64_t in_one = elements_of(t), rest = count % in_one;
+    if (!multiply(count / in_one, t.size, &bytes)) return -1;
+    if (rest == 0) return bytes;
+    if (t.is_pair()) return bytes + size_of(t.elem);
+    const Shape& s = t.layout->shape;
+    if (s.form == Shape::repeat) return bytes + element_bytes(*s.child, rest);
+    for (int64_t i = 0; rest > 0; i++) {
+        const Block& b = s.blocks[i];
+        int64_t in_block = b.length * elements_of(*b.child), here = rest < in_block ? rest : in_block;
+        bytes += element_bytes(*b.child, here);
+        rest -= here;
+    }
+    return bytes;
 }
 
 }  // namespace weft::type
