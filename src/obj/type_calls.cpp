@@ -1,0 +1,304 @@
+#include "obj/type_calls.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "obj/attr.hpp"
+#include "obj/handles.hpp"
+#include "type/build.hpp"
+#include "type/external.hpp"
+
+namespace weft::obj {
+
+using type::Counts;
+using type::Width;
+
+namespace {
+
+Width width(bool large) { return large ? Width::large : Width::classic; }
+Counts counts(Ints a) { return {a.data, a.wide}; }
+const int64_t* bytes(Ints a) { return static_cast<const int64_t*>(a.data); }   // addresses are 64 bits wide in both forms
+
+Err take(const Type* t, Type** out) {
+    *out = const_cast<Type*>(t);
+    return Err::ok;
+}
+
+}  // namespace
+
+Err type_contiguous(Process&, bool large, int64_t count, const Type& old, Type** out) {
+    return type::contiguous(width(large), count, old, out);
+}
+
+Err type_vector(Process&, bool large, int64_t count, int64_t length, int64_t stride, const Type& old, Type** out) {
+    return type::vector(width(large), count, length, stride, old, out);
+}
+
+Err type_hvector(Process&, bool large, int64_t count, int64_t length, int64_t stride, const Type& old, Type** out) {
+    return type::hvector(width(large), count, length, stride, old, out);
+}
+
+Err type_indexed(Process&, bool large, int64_t count, Ints lengths, Ints displacements, const Type& old, Type** out) {
+    return type::indexed(width(large), count, counts(lengths), counts(displacements), old, out);
+}
+
+Err type_hindexed(Process&, bool large, int64_t count, Ints lengths, Ints displacements, const Type& old, Type** out) {
+    return type::hindexed(width(large), count, counts(lengths), bytes(displacements), old, out);
+}
+
+Err type_indexed_block(Process&, bool large, int64_t count, int64_t length, Ints displacements, const Type& old, Type** out) {
+    return type::indexed_block(width(large), count, length, counts(displacements), old, out);
+}
+
+Err type_hindexed_block(Process&, bool large, int64_t count, int64_t length, Ints displacements, const Type& old, Type** out) {
+    return type::hindexed_block(width(large), count, length, bytes(displacements), old, out);
+}
+
+Err type_struct(Process& p, bool large, int64_t count, Ints lengths, Ints displacements, const MPI_Datatype* handles, Type** out) {
+    const Type* few[16];
+    const Type** olds = few;
+    if (count > 16) olds = static_cast<const Type**>(malloc(static_cast<size_t>(count) * sizeof(Type*)));
+    if (!olds) return fail(Err::no_mem, "no memory for a datatype of %lld blocks", static_cast<long long>(count));
+    for (int64_t i = 0; i < count; i++) olds[i] = type_of(p, handles[i]);
+    Err e = type::structure(width(large), count, counts(lengths), bytes(displacements), olds, out);
+    if (olds != few) free(olds);
+    return e;
+}
+
+Err type_subarray(Process&, bool large, int ndims, Ints sizes, Ints subsizes, Ints starts, int order, const Type& old, Type** out) {
+    return type::subarray(width(large), ndims, counts(sizes), counts(subsizes), counts(starts), order, old, out);
+}
+
+Err type_darray(Process&, bool large, int size, int rank, int ndims, Ints gsizes, const int* distributions, const int* dargs,
+                const int* psizes, int order, const Type& old, Type** out) {
+    return type::darray(width(large), {size, rank, ndims, distributions, dargs, psizes, order}, counts(gsizes), old, out);
+}
+
+Err type_resized(Process&, bool large, const Type& old, int64_t lb, int64_t extent, Type** out) {
+    return type::resized(width(large), old, lb, extent, out);
+}
+
+Err type_dup(Process& p, const Type& old, Type** out) {
+    Type* t;
+    WEFT_TRY(type::dup(old, &t));
+    if (Err e = copy_attributes(p, old, *t); e != Err::ok) {
+        type::release(*t);
+        return e;
+    }
+    return take(t, out);
+}
+
+Err type_f90_real(Process&, int precision, int range, Type** out) {
+    const Type* t;
+    WEFT_TRY(type::f90_real(precision, range, &t));
+    return take(t, out);
+}
+
+Err type_f90_complex(Process&, int precision, int range, Type** out) {
+    const Type* t;
+    WEFT_TRY(type::f90_complex(precision, range, &t));
+    return take(t, out);
+}
+
+Err type_f90_integer(Process&, int range, Type** out) {
+    const Type* t;
+    WEFT_TRY(type::f90_integer(range, &t));
+    return take(t, out);
+}
+
+Err type_match_size(Process&, int type_class, int size, Type** out) {
+    const Type* t;
+    WEFT_TRY(type::match_size(type_class, size, &t));
+    return take(t, out);
+}
+
+Err type_value_index(Process&, const Type& value, const Type& index, Type** out) {
+    const Type* t;
+    WEFT_TRY(type::value_index(value, index, &t));
+    return take(t, out);
+}
+
+Err type_commit(Process&, Type** t) { return type::commit(**t); }
+
+Err type_free(Process& p, Type** t) {
+    if ((*t)->is(Type::predefined)) return fail(Err::type, "a predefined datatype cannot be freed");
+    WEFT_TRY(delete_attributes(p, **t));
+    type::release(**t);
+    *t = nullptr;
+    return Err::ok;
+}
+
+Err type_size(Process&, const Type& t, int64_t* size) {
+    *size = t.size;
+    return Err::ok;
+}
+
+Err type_extent(Process&, const Type& t, int64_t* lb, int64_t* extent) {
+    *lb = t.lb;
+    *extent = t.extent;
+    return Err::ok;
+}
+
+Err type_true_extent(Process&, const Type& t, int64_t* lb, int64_t* extent) {
+    *lb = t.true_lb;
+    *extent = t.true_extent;
+    return Err::ok;
+}
+
+namespace {
+
+// The classic inquiries have no place for large counts.
+Err only_classic(const type::Contents& c) {
+    if (c.n_counts == 0) return Err::ok;
+    return fail(Err::type, "the datatype was built with large counts: ask by the _c form");
+}
+
+// What the caller has room for, against what there is.
+Err enough(const char* what, int64_t room, int64_t n) {
+    if (room >= n) return Err::ok;
+    return fail(Err::arg, "room for %lld %s is too little for %lld", static_cast<long long>(room), what, static_cast<long long>(n));
+}
+
+template <class T> void copy(T* to, const T* from, int64_t n) {
+    if (n > 0) memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+}
+
+// The caller gets references of its own to derived types.
+void copy_types(const type::Contents& c, MPI_Datatype* out) {
+    for (int64_t i = 0; i < c.n_types; i++) {
+        type::retain(*c.types[i]);
+        out[i] = handle_of(c.types[i]);
+    }
+}
+
+Err has_contents(const type::Contents& c) {
+    return c.combiner == type::Combiner::named ? fail(Err::type, "a named datatype has no contents") : Err::ok;
+}
+
+}  // namespace
+
+Err type_envelope(Process&, const Type& t, int64_t* ints, int64_t* addresses, int64_t* types, int* combiner) {
+    const type::Contents& c = type::contents_of(t);
+    WEFT_TRY(only_classic(c));
+    *ints = c.n_ints;
+    *addresses = c.n_addresses;
+    *types = c.n_types;
+    *combiner = static_cast<int>(c.combiner);
+    return Err::ok;
+}
+
+Err type_envelope_large(Process&, const Type& t, int64_t* ints, int64_t* addresses, int64_t* large, int64_t* types, int* combiner) {
+    const type::Contents& c = type::contents_of(t);
+    *ints = c.n_ints;
+    *addresses = c.n_addresses;
+    *large = c.n_counts;
+    *types = c.n_types;
+    *combiner = static_cast<int>(c.combiner);
+    return Err::ok;
+}
+
+Err type_contents(Process& p, const Type& t, int64_t max_ints, int64_t max_addresses, int64_t max_types, int* ints,
+                  int64_t* addresses, MPI_Datatype* types) {
+    WEFT_TRY(only_classic(type::contents_of(t)));
+    return type_contents_large(p, t, max_ints, max_addresses, 0, max_types, ints, addresses, nullptr, types);
+}
+
+Err type_contents_large(Process&, const Type& t, int64_t max_ints, int64_t max_addresses, int64_t max_counts, int64_t max_types,
+                        int* ints, int64_t* addresses, int64_t* large, MPI_Datatype* types) {
+    const type::Contents& c = type::contents_of(t);
+    WEFT_TRY(has_contents(c));
+    WEFT_TRY(enough("integers", max_ints, c.n_ints));
+    WEFT_TRY(enough("addresses", max_addresses, c.n_addresses));
+    WEFT_TRY(enough("large counts", max_counts, c.n_counts));
+    WEFT_TRY(enough("datatypes", max_types, c.n_types));
+    copy(ints, c.ints, c.n_ints);
+    copy(addresses, c.addresses, c.n_addresses);
+    copy(large, c.addresses, c.n_counts);
+    copy_types(c, types);
+    return Err::ok;
+}
+
+Err get_elements(Process&, const Status& s, const Type& t, int64_t* count) {
+    int64_t n = type::elements(t, s.bytes);
+    *count = n < 0 ? undefined : n;
+    return Err::ok;
+}
+
+Err status_set_elements(Process&, Status& s, const Type& t, int64_t count) {
+    int64_t n = type::element_bytes(t, count);
+    if (n < 0) return fail(Err::arg, "%lld elements of this datatype cannot be", static_cast<long long>(count));
+    s.bytes = n;
+    return Err::ok;
+}
+
+namespace {
+
+// Room for `need` bytes behind the position.
+Err check_room(int64_t position, int64_t size, int64_t need) {
+    if (position < 0 || position > size)
+        return fail(Err::arg, "position %lld is outside a buffer of %lld bytes", static_cast<long long>(position), static_cast<long long>(size));
+    if (need > size - position)
+        return fail(Err::truncate, "%lld bytes do not fit the %lld behind the position", static_cast<long long>(need),
+                    static_cast<long long>(size - position));
+    return Err::ok;
+}
+
+Err check_datarep(const char* datarep) {
+    return strcmp(datarep, "external32") == 0 ? Err::ok : fail(Err::arg, "the data representation must be external32, not %.64s", datarep);
+}
+
+Err size_of(const char* datarep, int64_t count, const Type& t, int64_t* n) {
+    WEFT_TRY(check_datarep(datarep));
+    *n = type::external_size(t, count);
+    return *n < 0 ? fail(Err::value_too_large, "more than 2^63 bytes in external32") : Err::ok;
+}
+
+}  // namespace
+
+Err pack(Process&, Buffer in, void* out, int64_t out_bytes, int64_t* position, Comm&) {
+    int64_t n = in.bytes();
+    WEFT_TRY(check_room(*position, out_bytes, n));
+    type::pack(in, 0, n, static_cast<char*>(out) + *position);
+    *position += n;
+    return Err::ok;
+}
+
+Err unpack(Process&, const void* in, int64_t in_bytes, int64_t* position, Buffer out, Comm&) {
+    int64_t n = out.bytes();
+    WEFT_TRY(check_room(*position, in_bytes, n));
+    type::unpack(out, 0, n, static_cast<const char*>(in) + *position);
+    *position += n;
+    return Err::ok;
+}
+
+Err pack_size(Process&, int64_t count, const Type& t, Comm&, int64_t* n) {
+    if (__builtin_mul_overflow(count, t.size, n)) return fail(Err::value_too_large, "more than 2^63 bytes");
+    return Err::ok;
+}
+
+Err pack_external(Process&, const char* datarep, Buffer in, void* out, int64_t out_bytes, int64_t* position) {
+    int64_t n;
+    WEFT_TRY(size_of(datarep, in.count, *in.type, &n));
+    WEFT_TRY(check_room(*position, out_bytes, n));
+    WEFT_TRY(type::pack_external(in, static_cast<char*>(out) + *position));
+    *position += n;
+    return Err::ok;
+}
+
+Err unpack_external(Process&, const char* datarep, const void* in, int64_t in_bytes, int64_t* position, Buffer out) {
+    int64_t n;
+    WEFT_TRY(size_of(datarep, out.count, *out.type, &n));
+    WEFT_TRY(check_room(*position, in_bytes, n));
+    WEFT_TRY(type::unpack_external(out, static_cast<const char*>(in) + *position));
+    *position += n;
+    return Err::ok;
+}
+
+Err pack_external_size(Process&, const char* datarep, int64_t count, const Type& t, int64_t* n) {
+    int64_t bytes_needed;
+    WEFT_TRY(size_of(datarep, count, t, &bytes_needed));
+    *n = bytes_needed;
+    return Err::ok;
+}
+
+}  // namespace weft::obj
