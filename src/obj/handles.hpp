@@ -13,7 +13,7 @@
 #include "obj/info.hpp"
 #include "obj/process.hpp"
 #include "obj/request.hpp"
-#include "op/op.hpp"
+#include "op/predefined.hpp"
 #include "type/predefined.hpp"
 #include "type/type.hpp"
 

@@ -6,7 +6,7 @@ Err op_create(Process&, MPI_User_function* function, int commutes, op::Op** out)
     return op::create(reinterpret_cast<void*>(function), commutes != 0, false, out);
 }
 
-Err op_create_large(Process&, MPI_User_function_c* function, int commutes, op::Op** out) {
+Err op_create(Process&, MPI_User_function_c* function, int commutes, op::Op** out) {
     return op::create(reinterpret_cast<void*>(function), commutes != 0, true, out);
 }
 

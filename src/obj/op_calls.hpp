@@ -12,7 +12,7 @@ namespace weft::obj {
 struct Process;
 
 Err op_create(Process&, MPI_User_function* function, int commutes, op::Op** out);
-Err op_create_large(Process&, MPI_User_function_c* function, int commutes, op::Op** out);
+Err op_create(Process&, MPI_User_function_c* function, int commutes, op::Op** out);
 Err op_free(Process&, op::Op** op);
 Err op_commutative(Process&, const op::Op&, int* commutes);
 // inout = in op inout.
