@@ -27,7 +27,7 @@ def resolve(p):
     handle = p.name
     if tail.endswith('inout'):
         handle = f'door::load({p.name}, {null_name(head)})'
-    return f'{cpp}* {p.name}_ = obj::{head}_of(p, {handle});'
+    return f'{cpp}* {p.name}_ = obj::{head}_of(proc, {handle});'
 
 
 def null_name(head):
@@ -89,7 +89,7 @@ def checks(f):
         return 0 if p is comm else 1 if family(p.kind) else 3 if p.kind in ('buf', 'buf_coll') else 2
     out = []
     if f.when == 'active' and not f.of_kind(*OWNERS):
-        out.append('door::active(p)')
+        out.append('door::active(proc)')
     for p in sorted(f.params, key=rank):
         expression = check(f, p)
         if expression is None:
@@ -110,9 +110,9 @@ def argument(f, p):
             return f'{n}_'
         return f'*{n}_'
     if k == 'comm_null':
-        return f'obj::comm_or_null(p, {n})'
+        return f'obj::comm_or_null(proc, {n})'
     if k == 'file_null':
-        return f'obj::file_or_null(p, {n})'
+        return f'obj::file_or_null(proc, {n})'
     if k in ('buf', 'buf_coll'):
         data = f'const_cast<void*>(static_cast<const void*>({n}))'
         return f'type::Buffer{{{data}, {p.count.name}, {p.datatype.name}_}}' if p.count else data
@@ -198,14 +198,14 @@ def write_function(f):
     if conditions:
         reject = f.declaration('reject_').replace('(void)', '()').replace(', ...', '')
         out += [f'static WEFT_COLD {reject} {{', f'    {values}', f'    return door::reject(functions[{f.number}], v);', '}']
-    out += [f'{head} {{', '    obj::Process& p = *obj::process;']
+    out += [f'{head} {{', '    obj::Process& proc = *obj::process;']
     out += [f'    {line}' for line in map(resolve, f.params) if line]
     if conditions:
         joined = '\n                 && '.join(conditions)
         out += [f'    if (WEFT_CHECKS && WEFT_UNLIKELY(!({joined})))', f'        return reject_{f.name}({names(f)});']
     results = [r for r in map(local, f.params) if r]
     out += [f'    {declaration}' for declaration, _ in results if declaration]
-    out += [f'    Err e = {callee}({", ".join(["p"] + args)});']
+    out += [f'    Err e = {callee}({", ".join(["proc"] + args)});']
     out += [f'    if (WEFT_UNLIKELY(e != Err::ok)) return door::raise(functions[{f.number}], {error_owner(f)}, e);']
     for _, after in results:
         out.append('    ' + after.replace('fn, OWNER', f'functions[{f.number}], {error_owner(f)}'))

@@ -55,7 +55,7 @@ Err type_hindexed_block(Process&, bool large, int64_t count, int64_t length, Int
 }
 
 Err type_struct(Process& p, bool large, int64_t count, Ints lengths, Ints displacements, const MPI_Datatype* handles, Type** out) {
-    const Type* few[16];
+    const Type* few[16] = {};
     const Type** olds = few;
     if (count > 16) olds = static_cast<const Type**>(malloc(static_cast<size_t>(count) * sizeof(Type*)));
     if (!olds) return fail(Err::no_mem, "no memory for a datatype of %lld blocks", static_cast<long long>(count));
