@@ -190,14 +190,59 @@ def count_peer(args, name, work):
     return counts, {row.what: files[row.phase, LONG] for row in ROWS if row.wire == "shm"}
 
 
-def annotate(dump, calls):
-    text = call(["callgrind_annotate", "--threshold=99.5", "--auto=no", str(dump)])
-    print(f"\n{dump}, {calls} calls; instructions per call:")
-    for line in text.splitlines():
-        found = re.match(r"\s*([\d,]+)\s*\(\s*[\d.]+%\)\s+(.*)", line)
-        if found:
-            cost = int(found[1].replace(",", "")) / calls
-            print(f"  {cost:8.1f}  {re.sub(r'^.*/(?=[^/:]+:)', '', found[2])}")
+def own_costs(dump):
+    """{(function, file, line): instructions} of a dump, inlined code under the file and line it was written in."""
+    names, costs = {}, {}
+    place = {"fn": "?", "file": "?"}
+    line, inclusive = 0, False
+
+    def name_of(kind, text):
+        found = re.match(r"\((\d+)\)(?: (.*))?", text)
+        if not found:
+            return text
+        if found[2]:
+            names[kind, found[1]] = found[2]
+        return names.get((kind, found[1]), "?")
+
+    for text in dump.read_text(errors="replace").splitlines():
+        record = re.match(r"(fl|fi|fe|fn|ob|cfi|cfl|cfn|cob)=(.*)", text)
+        if record:
+            kind = {"fn": "fn", "cfn": "fn", "ob": "ob", "cob": "ob"}.get(record[1], "file")
+            name = name_of(kind, record[2])
+            if record[1] in ("fl", "fi", "fe"):
+                place["file"] = name
+            elif record[1] == "fn":
+                place["fn"] = name
+            continue
+        if text.startswith("calls="):
+            inclusive = True  # the next line is the callee's cost, counted where it was spent
+            continue
+        cost = re.match(r"([+-]?\d+|\*) (\d+)$", text)
+        if cost:
+            line = line if cost[1] == "*" else line + int(cost[1]) if cost[1][0] in "+-" else int(cost[1])
+            if not inclusive:
+                key = (place["fn"], place["file"], line)
+                costs[key] = costs.get(key, 0) + int(cost[2])
+            inclusive = False
+    return costs
+
+
+def short(file):
+    return re.sub(r"^.*/(?=(src|gen|bench)/)", "", file)
+
+
+def annotate(dump, calls, by_line):
+    """The cost of one call, by function and the file its code was written in; by line too, when asked."""
+    costs, groups = own_costs(dump), {}
+    for (function, file, line), cost in costs.items():
+        groups.setdefault((function, short(file)), []).append((line, cost))
+    for (function, file), lines in sorted(groups.items(), key=lambda item: -sum(c for _, c in item[1])):
+        total = sum(cost for _, cost in lines) / calls
+        if total < 0.05:
+            continue
+        print(f"  {total:8.1f}  {function}  [{file}]")
+        for line, cost in sorted(lines) if by_line else ():
+            print(f"  {'':8s}    {cost / calls:6.1f}  line {line}")
 
 
 def verdict(row, build, count, base):
@@ -227,6 +272,7 @@ def parse():
     parser.add_argument("--update", action="store_true", help="make today's counts the baseline of this compiler")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument("--annotate", metavar="ROW", help="where the instructions of rows named like this go")
+    parser.add_argument("--lines", action="store_true", help="with --annotate: line by line")
     parser.add_argument("--library", help="count this peer instead (mpich, impi, openmpi, openmpi-ucx)")
     parser.add_argument("--keep", type=pathlib.Path, help="leave callgrind's files in this folder")
     args = parser.parse_args()
@@ -284,8 +330,8 @@ def main():
         for build, (_, dumps) in result.items():
             for what, dump in dumps.items():
                 if args.annotate and args.annotate.lower() in what.lower():
-                    print(f"\n{what}, {build}", end="")
-                    annotate(dump, LONG)
+                    print(f"\n{what}, {build}: instructions per call by function and file")
+                    annotate(dump, LONG, args.lines)
     if args.update and not args.library:
         store(compiler, {build: counts for build, (counts, _) in result.items()})
     if args.check and not base:
