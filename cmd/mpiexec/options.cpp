@@ -90,6 +90,8 @@ int largest_soft(const std::string& soft, int limit) {
     return best;
 }
 
+[[noreturn]] void manual();
+
 void mca(Parser&, const std::string* a) {
     say("warning: --mca %s %s is an Open MPI setting and is skipped", a[0].c_str(), a[1].c_str());
 }
@@ -179,8 +181,15 @@ const Option options[] = {
          printf("mpiexec (Weft) %s\n", WEFT_VERSION);
          exit(0);
      }},
+    {"man", 0, "", "", [](Parser&, const std::string*) { manual(); }},
     {"h help", 0, "", "show this text", nullptr},
 };
+
+std::string names_of(const Option& o) {
+    std::string text;
+    for (const std::string& name : split(o.names, ' ')) text += (text.empty() ? "-" : ", -") + name;
+    return text;
+}
 
 void help() {
     printf("mpiexec starts the ranks of an MPI program on this machine.\n\n"
@@ -188,14 +197,38 @@ void help() {
            "Options take one or two dashes.\n");
     for (const Option& o : options) {
         if (!*o.help) continue;
-        std::string left = "  ";
-        for (const std::string& name : split(o.names, ' ')) left += (left.size() > 2 ? ", -" : "-") + name;
-        left += std::string(*o.usage ? " " : "") + o.usage;
+        std::string left = "  " + names_of(o) + (*o.usage ? " " : "") + o.usage;
         if (left.size() > 34) left += "\n" + std::string(36, ' ');
         else left.resize(36, ' ');
         printf("%s%s\n", left.c_str(), o.help);
     }
     printf("\nThe exit status is the largest of the ranks', 128 + the signal for a rank that a signal killed.\n");
+    exit(0);
+}
+
+std::string roff(const std::string& text) {
+    std::string out;
+    for (char c : text) out += c == '-' ? "\\-" : c == '\\' ? "\\e" : std::string(1, c);
+    return out;
+}
+
+// The manual page, from the same table; the build writes it to a file.
+[[noreturn]] void manual() {
+    printf(".TH MPIEXEC 1 \"\" \"Weft %s\"\n.SH NAME\nmpiexec, mpirun \\- start the ranks of an MPI program on this machine\n"
+           ".SH SYNOPSIS\n.B mpiexec\n[options] program [arguments] [: [options] program [arguments] ...]\n"
+           ".SH DESCRIPTION\nStarts one process per rank, hands each its place in the job, and watches them. Ranks of one job end\n"
+           "together: when one fails, aborts or leaves without MPI_Finalize, the others get SIGTERM and, two seconds later,\n"
+           "SIGKILL; when mpiexec itself is killed, so are they. Each rank is in a process group of its own. Rank 0 reads\n"
+           "mpiexec's stdin, the others /dev/null. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT\n"
+           "are passed on; a second SIGINT kills the job at once.\n"
+           ".SH OPTIONS\nOptions take one or two dashes.\n", WEFT_VERSION);
+    for (const Option& o : options)
+        if (*o.help) printf(".TP\n.B %s\n%s.\n",
+                            roff(names_of(o) + (*o.usage ? " " : "") + o.usage).c_str(), roff(o.help).c_str());
+    printf(".SH EXIT STATUS\nThe largest of the ranks', with 128 + the signal for a rank that a signal killed; the code of\n"
+           "MPI_Abort; 124 after \\-timeout; 127 or 126 for a program that cannot be run; 2 for a wrong command line.\n"
+           ".SH ENVIRONMENT\n.TP\n.B MPIEXEC_TIMEOUT\nSeconds, as \\-timeout.\n"
+           ".TP\n.B WEFT_RANK, WEFT_SIZE\nSet in every rank.\n");
     exit(0);
 }
 

@@ -64,7 +64,10 @@ int main(int argc, char** argv) {
         else if (name == "info") printf("%s=%s\n", value.c_str(), info(job, value.c_str()));
         else if (name == "exit") return atoi(value.c_str());
         else if (name == "sleep") usleep(useconds_t(atof(value.c_str()) * 1e6));
-        else if (name == "kill") raise(atoi(value.c_str()));
+        else if (name == "kill") {
+            signal(atoi(value.c_str()), SIG_DFL);  // a sanitizer may have taken it
+            raise(atoi(value.c_str()));
+        }
         else if (name == "abort") boot::abort(&job, atoi(value.c_str()), "the probe was told to");
         else if (name == "say") printf("%s\n", value.c_str());
         else if (name == "err") fprintf(stderr, "%s\n", value.c_str());

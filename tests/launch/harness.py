@@ -10,6 +10,7 @@ import uuid
 MPIEXEC = os.environ.get("WEFT_MPIEXEC", "mpiexec")
 PROBE = os.environ.get("WEFT_PROBE", "boot_probe")
 DEADLINE = 60 * float(os.environ.get("WEFT_TEST_SCALE", "1"))  # far above what any of these needs
+SANITIZED = bool(os.environ.get("WEFT_SANITIZE"))  # such programs run neither under valgrind nor under a debugger
 HOST_VARIABLES = ("WEFT_", "PMI", "OMPI_", "SLURM_", "MPIEXEC_")
 
 

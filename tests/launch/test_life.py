@@ -218,7 +218,7 @@ class DeathOfMpiexec(LaunchTest):
     def test_finalized_ranks_too(self):
         self.killed(words=("attach", "barrier", "finalize", "detach", "sleep=300"))
 
-    @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
+    @unittest.skipUnless(shutil.which("valgrind") and not harness.SANITIZED, "no valgrind, or built with a sanitizer")
     def test_under_valgrind(self):
         self.killed("valgrind", "-q", "--tool=none", words=("attach", "sleep=300"))
 
@@ -278,7 +278,7 @@ class AtRandom(LaunchTest):
 
 
 class Debugger(LaunchTest):
-    @unittest.skipUnless(shutil.which("gdb"), "gdb is not installed")
+    @unittest.skipUnless(shutil.which("gdb") and not harness.SANITIZED, "no gdb, or built with a sanitizer")
     def test_process_table(self):
         r = subprocess.run(
             ["gdb", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "break MPIR_Breakpoint",
