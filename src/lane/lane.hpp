@@ -25,7 +25,7 @@ struct Unexpected {
     wire::Header header;
     int32_t peer;
     uint8_t sync;         // the sender waits to hear of the match
-    uint8_t offered;      // a transfer or stream offered, not data
+    uint8_t offered;      // a transfer offered, not data
     uint8_t ready;        // all data is here
     uint8_t unused_;
     uint32_t transfer;    // index of the sender's descriptor, or no_transfer
@@ -58,18 +58,39 @@ struct Peer {
 
 struct Counters {             // MPI_T reads them
     uint64_t unexpected_count, unexpected_bytes, unexpected_high_bytes;
-    uint64_t sent_inline, sent_eager, sent_transfer, sent_stream;
+    uint64_t sent_inline, sent_eager, sent_large;
+    uint64_t pieces_bytes, attached_bytes;
     uint64_t sleeps;
 };
 
 struct Limits {               // set once at start, from control variables
     int32_t inline_max;
     int32_t eager_max;
-    int32_t chunk;            // bulk bytes per cell
+    int32_t chunk;            // bulk bytes per cell of an eager message
+    int32_t piece;            // ... of a large one
     int64_t credit;           // unasked bytes kept per peer
     uint32_t spin_polls;      // polls before yielding; 1 when cores are shared
     uint64_t sleep_ns;        // idle time before sleeping
     bool attach;              // cross-memory attach may be used
+    uint8_t large;            // 0: the contest decides, 1: pieces, 2: halves
+};
+
+// Which way of moving large messages is the faster here: each gets a few trials, and the better one all the rest.
+struct Contest {
+    static constexpr int trials = 6;
+    uint32_t tried[2];        // pieces, halves
+    uint64_t best[2];         // least ns per MiB so far
+    // The next one's way.
+    bool halves() const {
+        if (tried[0] < trials || tried[1] < trials) return tried[1] < tried[0];
+        return best[1] < best[0];
+    }
+    void report(bool by_halves, uint64_t bytes, uint64_t ns) {
+        const uint64_t rate = (ns << 20) / bytes;
+        uint32_t& n = tried[by_halves];
+        if (n == 0 || rate < best[by_halves]) best[by_halves] = rate;
+        if (n < trials) ++n;
+    }
 };
 
 struct Lane {
@@ -96,6 +117,8 @@ struct Lane {
     Ring2 unexpected_all;
 
     Fifo moving;                           // transfers under way or offered
+    Fifo asked;                            // sends whose receive waits for an offer, when descriptors have run out
+    Contest contest;
     Pool requests{64, 255};
     Pool unexpected_pool{sizeof(Unexpected), 63};
     Pool moving_pool{64, 63};

@@ -60,9 +60,10 @@ void in_forked_child() {
 lane::Limits limits_of(const Settings& s, const boot::Job& job) {
     const bool shared_cores = job.node_size > job.cpus;
     return lane::Limits{
-        static_cast<int32_t>(s.inline_max), static_cast<int32_t>(s.eager_max), static_cast<int32_t>(s.chunk), s.credit,
+        static_cast<int32_t>(s.inline_max), static_cast<int32_t>(s.eager_max), static_cast<int32_t>(s.chunk),
+        static_cast<int32_t>(s.piece), s.credit,
         shared_cores ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000,
-        s.cma != 0};
+        s.cma != 0, static_cast<uint8_t>(s.large)};
 }
 
 Err open_lane(Process& p, const Settings& s) {

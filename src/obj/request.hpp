@@ -41,7 +41,7 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
     };
     // What a queued send has left to do.
-    enum Stage : uint8_t { fresh, stream, answer_please, answer_matched };
+    enum Stage : uint8_t { fresh, answer_please, answer_matched };
 
     std::atomic<uint32_t> state;
     uint16_t flags;

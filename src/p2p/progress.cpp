@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "obj/status.hpp"
+#include "os/clock.hpp"
 #include "os/memory.hpp"
 #include "wire/shm/transfer.hpp"
 
@@ -16,15 +17,31 @@ namespace shm = wire::shm;
 
 namespace {
 
-// A large message that both sides may copy.
+// This side of a large message.
 struct Moving : Link {
     shm::Transfer* transfer;
     Request* request;    // null once it has completed (sender: the descriptor is still the receiver's)
     int32_t peer;
     bool sending;
-    int64_t bytes;       // receiver: what will be reported
+    bool halves;
+    uint32_t idle;       // receiver: rounds since the last piece
+    int64_t bytes;       // what will be reported
+    uint64_t since_ns;   // receiver: when it was accepted
 };
 static_assert(sizeof(Moving) <= 64);
+
+// A send whose receive has asked for an offer, because none could be made when it was sent.
+struct Asked : Link {
+    Request* request;
+    uint64_t receive;
+    int32_t peer;
+};
+static_assert(sizeof(Asked) <= 64);
+
+// Rounds without a piece after which the receiver takes the sender to be away, and reads by itself.
+constexpr uint32_t patience = 500;
+// Transfers from this size on count in the contest.
+constexpr uint64_t contest_bytes = 256 * 1024;
 
 Buffer buffer_of(const Request& r) { return Buffer{r.buf, r.count, r.type}; }
 
@@ -56,24 +73,26 @@ int64_t received(const Request& r, int64_t bytes) {
     return bytes < room ? bytes : room;
 }
 
-bool start_transfer(LaneGuard& g, Request& r, int peer, const Unexpected& u) {
+bool may_attach(LaneGuard& g, int peer, uint64_t address) {
     Lane& l = g.lane;
-    if (u.transfer == Unexpected::no_transfer || !l.limits.attach) return false;
-    const Buffer b = buffer_of(r);
-    const int64_t limit = received(r, u.bytes);
-    if (limit > 0 && !b.dense()) return false;
-    shm::Transfer& t = *l.shm.transfer(peer, u.transfer);
     int8_t& attach = l.peers[peer].attach;
-    if (attach == 0) attach = shm::can_attach(l.shm.pid(peer), t.from) ? 1 : -1;
-    if (attach < 0) return false;
+    if (attach == 0) attach = l.limits.attach && shm::can_attach(l.shm.pid(peer), address) ? 1 : -1;
+    return attach > 0;
+}
+
+// The receive `r` lets the transfer begin. False when out of memory.
+bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t bytes) {
+    Lane& l = g.lane;
     auto* m = static_cast<Moving*>(l.moving_pool.take());
     if (m == nullptr) return false;
-    m->transfer = &t;
-    m->request = &r;
-    m->peer = peer;
-    m->sending = false;
-    m->bytes = limit;
-    shm::accept(t, b.data(), static_cast<uint64_t>(limit));
+    shm::Transfer& t = *l.shm.transfer(peer, index);
+    const Buffer b = buffer_of(r);
+    const int64_t limit = received(r, bytes);
+    const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
+    const bool halves = attachable && l.limits.large != 1 && (l.limits.large == 2 || l.contest.halves());
+    *m = Moving{{nullptr}, &t, &r, peer, false, halves, 0, limit, os::now_ns()};
+    t.receive = reinterpret_cast<uint64_t>(m);
+    shm::accept(t, attachable ? b.data() : nullptr, static_cast<uint64_t>(limit), halves);
     l.moving.push(m);
     l.work.fetch_add(1, std::memory_order_relaxed);
     return true;
@@ -121,7 +140,7 @@ struct Arrivals {
         case more: arrive_more(peer, payload, bulk); return true;
         case offer: return arrive_offer(peer, h, payload);
         case please: arrive_please(peer, payload); return true;
-        case stream: arrive_stream(peer, payload, bulk); return true;
+        case piece: arrive_piece(peer, payload, bulk); return true;
         case matched: arrive_matched(peer, payload); return true;
         }
         return true;
@@ -193,18 +212,6 @@ private:
         chunk(g.lane.peers[peer], bulk, ref.bytes, peer);
     }
 
-    void arrive_stream(int peer, const char* payload, const char* bulk) {
-        First f;
-        memcpy(&f, payload, sizeof f);
-        lane::Peer& from = g.lane.peers[peer];
-        --from.awaiting;
-        from.open = &request_at(f.cookie);
-        from.open_unexpected = nullptr;
-        from.open_at = 0;
-        from.open_bytes = f.bytes;
-        chunk(from, bulk, f.ref.bytes, peer);
-    }
-
     // The next piece of the message that is open on `peer`'s ring.
     void chunk(lane::Peer& from, const char* bulk, uint32_t bytes, int peer) {
         if (from.open != nullptr) {
@@ -230,6 +237,10 @@ private:
     bool arrive_offer(int peer, const Header& h, const char* payload) {
         Offer o;
         memcpy(&o, payload, sizeof o);
+        if (o.receive != 0) {
+            --g.lane.peers[peer].awaiting;
+            return accept_transfer(g, request_at(o.receive), peer, o.transfer, o.bytes);
+        }
         Request* r = match_posted(g, h);
         if (r == nullptr && over_credit(peer, 0)) return false;
         Unexpected* u = add_unexpected(g, peer, h, 0);  // the data is not here: it costs nothing
@@ -254,12 +265,22 @@ private:
     void arrive_please(int peer, const char* payload) {
         Please q;
         memcpy(&q, payload, sizeof q);
-        --g.lane.peers[peer].awaiting;
-        Request& r = request_at(q.cookie);
-        drop_offer(r);
-        r.stage = Request::stream;
-        memcpy(&r.rank, &q.receive, 8);  // rank and tag: a send needs them no more
-        push_or_enqueue(g, peer, r);
+        auto* a = static_cast<Asked*>(g.lane.moving_pool.take());
+        if (a == nullptr) return;  // as in send_answer()
+        *a = Asked{{nullptr}, &request_at(q.cookie), q.receive, peer};
+        g.lane.asked.push(a);
+        g.lane.work.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    void arrive_piece(int peer, const char* payload, const char* bulk) {
+        Piece q;
+        memcpy(&q, payload, sizeof q);
+        shm::Transfer& t = *g.lane.shm.transfer(peer, q.transfer);
+        auto* m = reinterpret_cast<Moving*>(t.receive);
+        store(*m->request, static_cast<int64_t>(q.at), bulk, q.ref.bytes);
+        m->idle = 0;
+        g.lane.counters.pieces_bytes += q.ref.bytes;
+        t.arrived.fetch_add(q.ref.bytes, std::memory_order_release);
     }
 
     void arrive_matched(int peer, const char* payload) {
@@ -269,52 +290,80 @@ private:
         Request& r = request_at(m.cookie);
         complete(g, r, buffer_of(r).bytes());
     }
-
-    // The receiver prefers the stream: the descriptor is ours again.
-    void drop_offer(const Request& r) {
-        Lane& l = g.lane;
-        Link* before = nullptr;
-        for (Link* n = l.moving.head; n != nullptr; before = n, n = n->next) {
-            auto* m = static_cast<Moving*>(n);
-            if (m->request != &r || !m->sending) continue;
-            l.moving.remove(m, before);
-            l.work.fetch_sub(1, std::memory_order_relaxed);
-            l.transfers_free[l.transfers_free_count++] =
-                static_cast<uint16_t>(m->transfer - l.shm.transfer(l.self, 0));
-            l.moving_pool.give(m);
-            return;
-        }
-    }
 };
 
-// Copies a block of the oldest transfer that has one, and ends those that are over.
+// Sender: copies the next piece into the ring. False when the ring is full or all is claimed.
+bool send_piece(LaneGuard& g, Moving& m) {
+    Lane& l = g.lane;
+    shm::Transfer& t = *m.transfer;
+    if (t.claimed.load(std::memory_order_relaxed) >= t.limit || !l.peers[m.peer].pending.empty()) return false;
+    Cell* c = l.shm.reserve(m.peer);
+    if (c == nullptr) return false;
+    Piece q{};
+    const auto size = static_cast<uint64_t>(l.limits.piece);
+    char* to = l.shm.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
+    const uint64_t at = to != nullptr ? shm::claim(t, size) : t.limit;
+    if (at >= t.limit) {
+        l.shm.discard(m.peer, c);
+        return false;
+    }
+    const uint64_t n = t.limit - at < size ? t.limit - at : size;
+    const Buffer b = buffer_of(*m.request);
+    if (b.dense()) memcpy(to, b.data() + at, n);
+    else type::pack(b, static_cast<int64_t>(at), static_cast<int64_t>(n), to);
+    q.ref.bytes = static_cast<uint32_t>(n);
+    q.transfer = static_cast<uint32_t>(&t - l.shm.transfer(l.self, 0));
+    q.at = at;
+    memcpy(c->payload, &q, sizeof q);
+    l.shm.commit(m.peer, c, Header{piece, sizeof q, wire::has_bulk, 0, 0, 0});
+    t.left.fetch_add(n, std::memory_order_release);
+    return true;
+}
+
+// Moves a block of an accepted transfer, in the way that is right for this side now.
+bool move_block(LaneGuard& g, Moving& m) {
+    Lane& l = g.lane;
+    shm::Transfer& t = *m.transfer;
+    if (m.sending && !t.halves) return send_piece(g, m);
+    if (t.to == 0 || t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;
+    if (!m.sending && !t.halves && ++m.idle < patience) return false;
+    if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
+    const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending);
+    l.counters.attached_bytes += n;
+    return n != 0;
+}
+
+// This side's share is done: the request completes.
+void end_transfer(LaneGuard& g, Moving& m) {
+    Lane& l = g.lane;
+    shm::Transfer& t = *m.transfer;
+    Request& r = *m.request;
+    if (t.error.load(std::memory_order_relaxed) != 0) r.error = static_cast<uint8_t>(Err::buffer);
+    m.request = nullptr;
+    if (m.sending) {
+        --l.peers[m.peer].awaiting;
+    } else {
+        if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
+        if (t.to != 0 && t.limit >= contest_bytes) l.contest.report(m.halves, t.limit, os::now_ns() - m.since_ns);
+        t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in move_transfers()
+    }
+    complete(g, r, m.bytes);
+}
+
+// Moves a block of the oldest transfer that has one, and ends those that are over.
 bool move_transfers(LaneGuard& g) {
     Lane& l = g.lane;
-    bool copied = false;
+    bool moved = false;
     Link* before = nullptr;
     for (Link* n = l.moving.head; n != nullptr;) {
         auto* m = static_cast<Moving*>(n);
         n = n->next;
         shm::Transfer& t = *m->transfer;
-        if (m->request != nullptr && shm::started(t)) {
-            int8_t& attach = l.peers[m->peer].attach;
-            if (attach == 0) attach = shm::can_attach(l.shm.pid(m->peer), t.to) ? 1 : -1;
-            if (!copied && attach > 0) copied = shm::copy_block(t, l.shm.pid(m->peer), m->sending);
-            if (shm::finished(t)) {
-                Request& r = *m->request;
-                if (uint32_t e = t.error.load(std::memory_order_relaxed); e != 0)
-                    r.error = static_cast<uint8_t>(Err::buffer);
-                m->request = nullptr;
-                copied = true;
-                if (m->sending) {
-                    --l.peers[m->peer].awaiting;
-                    complete(g, r, m->bytes);
-                } else {
-                    os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
-                    const int64_t bytes = m->bytes;
-                    t.receiver_done.store(1, std::memory_order_release);  // pairs with the load below
-                    complete(g, r, bytes);
-                }
+        if (m->request != nullptr && shm::accepted(t)) {
+            if (!moved) moved = move_block(g, *m);
+            if (m->sending ? shm::all_left(t) : shm::all_arrived(t)) {
+                end_transfer(g, *m);
+                moved = true;
             }
         }
         const bool over = m->request == nullptr &&
@@ -329,12 +378,22 @@ bool move_transfers(LaneGuard& g) {
         l.work.fetch_sub(1, std::memory_order_relaxed);
         l.moving_pool.give(m);
     }
-    return copied;
+    return moved;
 }
+
+bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive);
 
 bool push_pending(LaneGuard& g) {
     Lane& l = g.lane;
     bool moved = false;
+    while (!l.asked.empty()) {
+        auto* a = static_cast<Asked*>(l.asked.head);
+        if (!l.peers[a->peer].pending.empty() || !push_offer(g, a->peer, *a->request, a->receive)) break;
+        l.asked.pop();
+        l.moving_pool.give(a);
+        l.work.fetch_sub(1, std::memory_order_relaxed);
+        moved = true;
+    }
     for (int peer = 0; peer < l.shm.ranks; ++peer) {
         Fifo& f = l.peers[peer].pending;
         if (f.empty()) continue;
@@ -356,8 +415,8 @@ bool push_pending(LaneGuard& g) {
     return moved;
 }
 
-// Chunks of `r` from where the last call stopped. `start` is the kind of the first cell.
-bool push_chunks(LaneGuard& g, int peer, Request& r, Cells start, Header h, uint64_t cookie) {
+// Chunks of `r` from where the last call stopped.
+bool push_chunks(LaneGuard& g, int peer, Request& r, Header h, uint64_t cookie) {
     Lane& l = g.lane;
     const Buffer b = buffer_of(r);
     const int64_t bytes = b.bytes();
@@ -377,13 +436,40 @@ bool push_chunks(LaneGuard& g, int peer, Request& r, Cells start, Header h, uint
         else type::pack(b, sent, n, to);
         f.bytes = bytes;
         f.cookie = cookie;
-        h.kind = sent == 0 ? start : more;
+        h.kind = sent == 0 ? first : more;
         h.bytes = sent == 0 ? sizeof f : sizeof f.ref;
         memcpy(c->payload, &f, h.bytes);
         sent += n;
         l.shm.commit(peer, c, h);
     } while (sent < bytes);
     sent = 0;
+    return true;
+}
+
+// Offers `r`'s data: to a receive that asked for it, or to whoever it matches. False when the ring is full, or where a
+// descriptor is a must and there is none.
+bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive) {
+    Lane& l = g.lane;
+    if (receive != 0 && l.transfers_free_count == 0) return false;
+    const Buffer b = buffer_of(r);
+    Cell* c = l.shm.reserve(peer);
+    if (c == nullptr) return false;
+    Offer o{b.bytes(), cookie_of(r), receive, Unexpected::no_transfer, 0};
+    if (l.transfers_free_count != 0) {
+        auto* m = static_cast<Moving*>(l.moving_pool.take());
+        if (m == nullptr) {
+            l.shm.discard(peer, c);
+            return false;
+        }
+        o.transfer = l.transfers_free[--l.transfers_free_count];
+        *m = Moving{{nullptr}, l.shm.transfer(l.self, o.transfer), &r, peer, true, false, 0, o.bytes, 0};
+        shm::offer(*m->transfer, b.dense() ? b.data() : nullptr, static_cast<uint64_t>(o.bytes));
+        l.moving.push(m);
+        l.work.fetch_add(1, std::memory_order_relaxed);
+    }
+    ++l.counters.sent_large;
+    memcpy(c->payload, &o, sizeof o);
+    l.shm.commit(peer, c, Header{offer, sizeof o, 0, r.comm->rank, r.tag, context_of(r)});
     return true;
 }
 
@@ -410,36 +496,14 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
     }
     if (bytes <= l.limits.eager_max) {
         h.flags |= wire::has_bulk;
-        if (!push_chunks(g, peer, r, first, h, cookie)) return false;
+        if (!push_chunks(g, peer, r, h, cookie)) return false;
         ++l.counters.sent_eager;
         if (answer) await_answer(g, peer);
         else complete(g, r, bytes);
         return true;
     }
-    Cell* c = l.shm.reserve(peer);
-    if (c == nullptr) return false;
-    Offer o{bytes, cookie, Unexpected::no_transfer, 0};
-    Moving* m = nullptr;
-    if (b.dense() && l.limits.attach && l.transfers_free_count != 0 &&
-        (m = static_cast<Moving*>(l.moving_pool.take())) != nullptr) {
-        o.transfer = l.transfers_free[--l.transfers_free_count];
-        m->transfer = l.shm.transfer(l.self, o.transfer);
-        m->request = &r;
-        m->peer = peer;
-        m->sending = true;
-        m->bytes = bytes;
-        shm::offer(*m->transfer, b.data(), static_cast<uint64_t>(bytes));
-        l.moving.push(m);
-        l.work.fetch_add(1, std::memory_order_relaxed);
-        ++l.counters.sent_transfer;
-    } else {
-        ++l.counters.sent_stream;
-    }
-    h.kind = offer;
-    h.bytes = sizeof o;
-    memcpy(c->payload, &o, sizeof o);
+    if (!push_offer(g, peer, r, 0)) return false;
     await_answer(g, peer);
-    l.shm.commit(peer, c, h);
     return true;
 }
 
@@ -470,15 +534,6 @@ bool push_answer(LaneGuard& g, int peer, Request& r) {
 bool push(LaneGuard& g, int peer, Request& r) {
     switch (r.stage) {
     case Request::fresh: return push_fresh(g, peer, r);
-    case Request::stream: {
-        uint64_t cookie;
-        memcpy(&cookie, &r.rank, 8);
-        Header h{};
-        h.flags = wire::has_bulk;
-        if (!push_chunks(g, peer, r, stream, h, cookie)) return false;
-        complete(g, r, buffer_of(r).bytes());
-        return true;
-    }
     case Request::answer_please:
     case Request::answer_matched: return push_answer(g, peer, r);
     }
@@ -521,7 +576,7 @@ void take_unexpected(LaneGuard& g, Process& p, Request& r, Unexpected& u) {
             copy_between(buffer_of(s), buffer_of(r), n);
             complete(g, s, u.bytes);
             complete(g, r, n);
-        } else if (!start_transfer(g, r, u.peer, u)) {
+        } else if (u.transfer == Unexpected::no_transfer || !accept_transfer(g, r, u.peer, u.transfer, u.bytes)) {
             ++g.lane.peers[u.peer].awaiting;
             send_answer(g, u.peer, Request::answer_please, u.cookie, cookie_of(r));
         }

@@ -2,8 +2,8 @@
 //
 //   eager, inline   message
 //   eager, bulk     first, more, more ...               chunks of one message are consecutive on their ring
-//   large           offer -> (both copy, see transfer.hpp)
-//   large, no CMA   offer -> please -> stream, more ...
+//   large           offer, then pieces                  the acceptance is a store to the transfer, not a message
+//   large, when descriptors have run out                offer, please, offer (to that receive), pieces
 //   synchronous     any of the above; `matched` answers an eager one
 #pragma once
 #include <cstdint>
@@ -12,18 +12,19 @@
 
 namespace weft::p2p {
 
-enum Cells : uint8_t { message = 1, first, more, offer, please, stream, matched };
+enum Cells : uint8_t { message = 1, first, more, offer, please, piece, matched };
 
 enum HeaderFlags : uint8_t { wants_answer = 1 };  // synchronous: payload (message) or `cookie` (first) names the send
 
-struct First {                // first and stream
+struct First {
     wire::BulkRef ref;        // this chunk; the message's `more` cells follow on the same ring
     int64_t bytes;            // of the whole message
-    uint64_t cookie;          // first: the send to answer; stream: the receive
+    uint64_t cookie;          // the send to answer
 };
 struct Offer {
     int64_t bytes;
     uint64_t cookie;          // the send
+    uint64_t receive;         // the receive it is for, where that has been asked for by `please`; else 0
     uint32_t transfer;        // index among the sender's descriptors, or Unexpected::no_transfer
     uint32_t unused_;
 };
@@ -31,9 +32,15 @@ struct Please {
     uint64_t cookie;          // the send
     uint64_t receive;
 };
+struct Piece {
+    wire::BulkRef ref;
+    uint32_t transfer;
+    uint32_t unused_;
+    uint64_t at;              // offset in the message
+};
 struct Matched {
     uint64_t cookie;          // the send
 };
-static_assert(sizeof(First) <= wire::inline_bytes && sizeof(Offer) <= wire::inline_bytes);
+static_assert(sizeof(First) <= wire::inline_bytes && sizeof(Offer) <= wire::inline_bytes && sizeof(Piece) <= wire::inline_bytes);
 
 }  // namespace weft::p2p

@@ -12,7 +12,7 @@ namespace weft::wire::shm {
 
 inline constexpr uint32_t ring_cells = 256;           // a power of two
 inline constexpr uint32_t ring_cells_log2 = 8;
-inline constexpr uint32_t bulk_bytes = 128 * 1024;    // a power of two
+inline constexpr uint32_t bulk_bytes = 256 * 1024;    // a power of two
 inline constexpr uint32_t transfers_per_rank = 256;
 inline constexpr int max_ranks = 1024;
 
@@ -36,19 +36,22 @@ struct Door {
     alignas(64) std::atomic<uint64_t> bells[max_ranks / 64];  // one bit per sender whose ring is not being polled
 };
 
-// One large message that both sides may copy (see transfer.hpp). Belongs to the sender until the receiver starts it.
+// One large message on its way (see transfer.hpp). Made by the sender, accepted by the receiver; the sender uses it again
+// when both are done with it.
 struct alignas(128) Transfer {
-    uint64_t from;                      // address in the sender
+    uint64_t from;                      // the sender's data, or 0 where it is not one run of bytes
     uint64_t bytes;
-    uint64_t to;                        // address in the receiver; valid once state is copying
+    uint64_t to;                        // the receiver's, likewise; valid once state is accepted
     uint64_t limit;                     // bytes the receiver wants, <= bytes
+    uint64_t receive;                   // the receiver's own note
     std::atomic<uint32_t> state;        // State
     std::atomic<uint32_t> receiver_done;
-    uint64_t unused_[3];
+    std::atomic<uint32_t> error;        // errno of a failed copy
+    uint32_t halves;                    // the receiver's choice: the sender writes straight into its memory
     alignas(64) std::atomic<uint64_t> claimed;  // bytes given to a copier
-    std::atomic<uint64_t> copied;               // bytes that have arrived
-    std::atomic<uint32_t> error;                // errno of a failed copy
-    enum State : uint32_t { offered, copying };
+    std::atomic<uint64_t> left;                 // bytes that have left the sender's buffer
+    std::atomic<uint64_t> arrived;              // bytes that are in the receiver's
+    enum State : uint32_t { offered, accepted };
 };
 
 // Offsets of the parts, for `ranks` ranks on the node.

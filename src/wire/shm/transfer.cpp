@@ -18,23 +18,24 @@ void offer(Transfer& t, const void* from, uint64_t bytes) {
     t.to = 0;
     t.limit = 0;
     t.receiver_done.store(0, std::memory_order_relaxed);
-    t.claimed.store(0, std::memory_order_relaxed);
-    t.copied.store(0, std::memory_order_relaxed);
     t.error.store(0, std::memory_order_relaxed);
+    t.claimed.store(0, std::memory_order_relaxed);
+    t.left.store(0, std::memory_order_relaxed);
+    t.arrived.store(0, std::memory_order_relaxed);
     t.state.store(Transfer::offered, std::memory_order_relaxed);  // published by the message that carries the index
 }
 
-void accept(Transfer& t, void* to, uint64_t limit) {
+void accept(Transfer& t, void* to, uint64_t limit, bool halves) {
     t.to = reinterpret_cast<uint64_t>(to);
     t.limit = limit;
-    t.state.store(Transfer::copying, std::memory_order_release);  // pairs with started()
+    t.halves = halves;
+    t.state.store(Transfer::accepted, std::memory_order_release);  // pairs with accepted()
 }
 
-bool copy_block(Transfer& t, int pid, bool sender) {
+uint64_t attach_block(Transfer& t, int pid, bool sender) {
     const uint64_t block = block_of(t.limit);
-    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;
-    const uint64_t at = t.claimed.fetch_add(block, std::memory_order_relaxed);
-    if (at >= t.limit) return false;
+    const uint64_t at = claim(t, block);
+    if (at >= t.limit) return 0;
     const uint64_t n = t.limit - at < block ? t.limit - at : block;
     for (uint64_t done = 0; done < n;) {
         const uint64_t from = t.from + at + done, to = t.to + at + done;
@@ -46,13 +47,14 @@ bool copy_block(Transfer& t, int pid, bool sender) {
         }
         done += static_cast<uint64_t>(k);
     }
-    t.copied.fetch_add(n, std::memory_order_release);  // pairs with finished()
-    return true;
+    t.left.fetch_add(n, std::memory_order_release);     // pairs with all_left()
+    t.arrived.fetch_add(n, std::memory_order_release);  // pairs with all_arrived()
+    return n;
 }
 
 bool can_attach(int pid, uint64_t address) {
-    uint64_t word;
-    return os::read_process(pid, &word, address, 1) == 1;
+    char byte;
+    return os::read_process(pid, &byte, address, 1) == 1;
 }
 
 }  // namespace weft::wire::shm

@@ -1,27 +1,37 @@
-// Large messages copied once, by cross-memory attach, by whichever side is inside the library: both claim blocks by one
-// fetch-and-add and copy them, the receiver by reading, the sender by writing. Included by p2p/. The descriptor's fields
-// say who may write what; the claim counter makes the copying itself lock-free.
+// Large messages between two ranks of a node. Both sides claim blocks by one fetch-and-add; a claimed block travels
+//   in pieces   the sender copies it into its ring, the receiver out of it: two copies, but both in user space and at once
+//   by reading  the receiver alone, by cross-memory attach: when the sender is away
+//   in halves   both, by cross-memory attach: where that is faster than pieces (measured at run time, see p2p/)
+// so whoever is inside the library moves data. Included by p2p/. The claim counter makes all of it lock-free.
 //
-// Invariant: every byte below min(claimed, limit) belongs to exactly one copier; the transfer is over when copied ==
-// limit, and the descriptor may be reused once receiver_done is set as well.
+// Invariant: every byte below min(claimed, limit) belongs to exactly one copier. The sender's buffer is free when left ==
+// limit, the message is there when arrived == limit, and the descriptor may be reused once receiver_done is set as well.
 #pragma once
 #include "wire/shm/layout.hpp"
 
 namespace weft::wire::shm {
 
-// Sender: describes the message. The receiver learns of it by a message that carries the descriptor's index.
+// Sender: describes the message; `from` null where the data is not one run of bytes. The receiver learns of it by a
+// message that carries the descriptor's index.
 void offer(Transfer& t, const void* from, uint64_t bytes);
-// Receiver: from now on both sides may copy.
-void accept(Transfer& t, void* to, uint64_t limit);
-// Copies one block, if one is left; `pid` is the peer's. True when it did.
-bool copy_block(Transfer& t, int pid, bool sender);
+// Receiver: from now on blocks may be claimed. `to` null where the buffer is not one run of bytes.
+void accept(Transfer& t, void* to, uint64_t limit, bool halves);
 
-inline bool started(const Transfer& t) { return t.state.load(std::memory_order_acquire) == Transfer::copying; }
-inline bool finished(const Transfer& t) {
-    return started(t) && t.copied.load(std::memory_order_acquire) >= t.limit;  // pairs with copy_block()
+// Claims up to `block` bytes: their offset, or limit when nothing is left.
+inline uint64_t claim(Transfer& t, uint64_t block) {
+    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return t.limit;
+    const uint64_t at = t.claimed.fetch_add(block, std::memory_order_relaxed);
+    return at < t.limit ? at : t.limit;
 }
+// Copies one block by cross-memory attach, if one is left; `pid` is the peer's. Bytes copied, 0 when none is left.
+uint64_t attach_block(Transfer& t, int pid, bool sender);
 
-// Whether this process may read and write `pid`'s memory: tried on one word at `address`.
+inline bool accepted(const Transfer& t) { return t.state.load(std::memory_order_acquire) == Transfer::accepted; }
+// Each pairs with the release with which the copiers count.
+inline bool all_left(const Transfer& t) { return t.left.load(std::memory_order_acquire) >= t.limit; }
+inline bool all_arrived(const Transfer& t) { return t.arrived.load(std::memory_order_acquire) >= t.limit; }
+
+// Whether this process may read and write `pid`'s memory: tried on one byte at `address`.
 bool can_attach(int pid, uint64_t address);
 
 }  // namespace weft::wire::shm
