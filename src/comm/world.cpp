@@ -4,6 +4,9 @@
 #include <pthread.h>
 
 #include "boot/boot.hpp"
+#include "coll/schedule.hpp"
+#include "lane/lane.hpp"
+#include "obj/attr.hpp"
 #include "obj/process.hpp"
 #include "p2p/p2p.hpp"
 #include "type/predefined.hpp"
@@ -55,10 +58,12 @@ Err init(Process& p, int* argc, char*** argv) {
 }
 
 Err finalize(Process& p) {
+    WEFT_TRY(obj::delete_attributes(p, p.self));  // first of all, with MPI still whole
     // What this rank has sent must leave it, even what was freed while active; then nobody needs it any more.
     p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
     if (p.lane->null == nullptr) WEFT_TRY(wait_for_all(p));
     p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
+    coll::close(p);
     obj::stop_process(p);
     boot::finalized(p.job);
     boot::detach(p.job);
