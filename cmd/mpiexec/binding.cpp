@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include "text.hpp"
@@ -58,22 +59,38 @@ std::string format_cpu_list(const std::vector<int>& cpus) {
     return text;
 }
 
-// CPUs' worth of time that the control groups above us grant, or infinity.
+// The quota of one control group, in CPUs' worth of time, or infinity. Version 2 has one file for it, version 1 two.
+double quota_of(const std::string& dir, bool version_2) {
+    long quota = -1, period = 0;
+    if (version_2) {
+        if (sscanf(contents(dir + "/cpu.max").c_str(), "%ld %ld", &quota, &period) != 2) return INFINITY;
+    } else {
+        quota = number_in(dir + "/cpu.cfs_quota_us", -1);
+        period = number_in(dir + "/cpu.cfs_period_us", 0);
+    }
+    return quota > 0 && period > 0 ? double(quota) / double(period) : INFINITY;
+}
+
+// The least that this process's control groups and those above them grant. In a container its own group is the root it
+// sees, while /proc may still name the path outside; a path that is not there grants everything.
 double cpu_quota() {
     double least = INFINITY;
-    std::string groups = contents("/proc/self/cgroup");
-    size_t at = groups.find("0::");
-    if (at == std::string::npos) return least;
-    std::string path = groups.substr(at + 3, groups.find('\n', at) - at - 3);
-    for (;;) {
-        long quota, period;
-        std::string text = contents("/sys/fs/cgroup" + (path == "/" ? "" : path) + "/cpu.max");
-        if (sscanf(text.c_str(), "%ld %ld", &quota, &period) == 2 && period > 0)
-            least = std::min(least, double(quota) / double(period));
-        size_t slash = path.rfind('/');
-        if (path.size() <= 1 || slash == std::string::npos) return least;
-        path = slash ? path.substr(0, slash) : "/";
+    std::istringstream groups(contents("/proc/self/cgroup"));
+    for (std::string line; std::getline(groups, line);) {
+        size_t first = line.find(':'), second = line.find(':', first + 1);
+        if (second == std::string::npos) continue;
+        std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",", path = line.substr(second + 1);
+        bool version_2 = controllers == ",,";
+        if (!version_2 && controllers.find(",cpu,") == std::string::npos) continue;
+        std::string mount = version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
+        for (;;) {
+            if (path == "/") path.clear();
+            least = std::min(least, quota_of(mount + path, version_2));
+            if (path.empty()) break;
+            path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+        }
     }
+    return least;
 }
 
 struct Cpu {
@@ -162,6 +179,11 @@ std::vector<int> allowed_cpus() {
     }
     if (cpus.empty()) cpus.push_back(0);
     return cpus;
+}
+
+int usable_cpus() {
+    double n = double(allowed_cpus().size());
+    return std::max(1, int(std::min(n, std::floor(cpu_quota()))));
 }
 
 void bind_ranks(const Plan& plan, std::vector<Start>* starts) {

@@ -7,6 +7,7 @@
 namespace mpiexec {
 
 std::vector<int> allowed_cpus();
+int usable_cpus();  // how many of them can be busy at once, given the quota of the control groups; at least 1
 // Fills Start::cpus; leaves them empty where ranks are not bound.
 void bind_ranks(const Plan& plan, std::vector<Start>* starts);
 

@@ -28,7 +28,7 @@ Job::Job(const Plan& plan, std::vector<Start> starts) : plan_(plan) {
 
 int Job::run() {
     started_ns_ = now_ns();
-    cpus_ = int(allowed_cpus().size());
+    cpus_ = usable_cpus();
 
     // What is ignored stays ignored (nohup, a shell's background job); the rest is heard by the signalfd.
     sigset_t heard;

@@ -164,11 +164,38 @@ class Words(LaunchTest):
         self.assertIn("rank 1: exit status 1\n", r.err)
 
 
+def quota_group():
+    """A control group that may use one CPU's worth of time; None where it cannot be made."""
+    for mount, name, text in (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "100000"), ("/sys/fs/cgroup", "cpu.max", "100000 100000")):
+        group = f"{mount}/weft-test-{os.getpid()}"
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        try:
+            with open(f"{group}/{name}", "w") as f:
+                f.write(text)
+            return group
+        except OSError:
+            os.rmdir(group)
+    return None
+
+
+def usable_cpus():
+    allowed = len(os.sched_getaffinity(0))
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as f:
+            quota, period = f.read().split()
+        return allowed if quota == "max" else min(allowed, int(quota) // int(period))
+    except (OSError, ValueError):
+        return allowed
+
+
 class Placement(LaunchTest):
-    def cpus(self, *options, ranks=2, on=None):
+    def cpus(self, *options, ranks=2, on=None, enter=None):
         """The CPUs each rank may use, mpiexec itself confined to `on`."""
         show = ("sh", "-c", 'echo "$WEFT_RANK $(taskset -cp $$ | sed "s/.*: //")"')
-        confine = (lambda: os.sched_setaffinity(0, on)) if on else None
+        confine = (lambda: os.sched_setaffinity(0, on)) if on else enter
         r = self.good("-n", ranks, *options, *show, preexec_fn=confine)
         found = {}
         for line in r.out.splitlines():
@@ -177,7 +204,7 @@ class Placement(LaunchTest):
                                 for c in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)}
         return [found[i] for i in range(ranks)]
 
-    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one CPU alone")
+    @unittest.skipIf(usable_cpus() < 2, "one CPU's worth of time alone")
     def test_default_is_disjoint_equal_shares(self):
         allowed = os.sched_getaffinity(0)
         a, b = self.cpus()
@@ -192,6 +219,21 @@ class Placement(LaunchTest):
         allowed = os.sched_getaffinity(0)
         ranks = len(allowed) + 1
         self.assertEqual(self.cpus(ranks=ranks), [allowed] * ranks)
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one CPU alone")
+    def test_quota_below_the_ranks_means_no_binding(self):
+        group = quota_group()
+        if not group:
+            self.skipTest("no right to make a control group with a CPU quota")
+        self.addCleanup(os.rmdir, group)
+        allowed = os.sched_getaffinity(0)
+
+        def enter():
+            with open(f"{group}/cgroup.procs", "w") as f:
+                f.write("0")
+        r = self.good("-n", 1, PROBE, "attach", "finalize", preexec_fn=enter)
+        self.assertIn(" cpus=1 ", r.out)
+        self.assertEqual(self.cpus(enter=enter), [allowed] * 2)
 
     def test_one_rank_has_all(self):
         self.assertEqual(self.cpus(ranks=1), [os.sched_getaffinity(0)])
