@@ -26,12 +26,8 @@ def resolve(p):
         return f'{CPP[head]}* {p.name}_ = nullptr;'
     handle = p.name
     if tail.endswith('inout'):
-        handle = f'door::load({p.name}, {null_name(head)})'
+        handle = f'door::load({p.name})'
     return f'{cpp}* {p.name}_ = obj::{head}_of(proc, {handle});'
-
-
-def null_name(head):
-    return {'errh': 'MPI_ERRHANDLER_NULL', 'type': 'MPI_DATATYPE_NULL'}.get(head, f'MPI_{HANDLES[head].upper()}_NULL')
 
 
 def condition(p, owner):
@@ -54,7 +50,8 @@ def check(f, p):
         if tail == 'out':
             return f'{n} != nullptr'
         base = {'type': f'door::usable({n}_)', 'type_any': f'door::known({n}_)', 'type_named': f'door::is_type({n}_)',
-                'type_inout': f'door::is_type({n}_)', 'info': f'door::good_or_null({n}_)',
+                'type_inout': f'door::is_type({n}_)', 'info': f'door::good_or_null({n}_)', 'info_req': f'door::good_info({n}_)',
+                'info_inout': f'door::good_info({n}_)',
                 'request': f'door::good_request({n}_)', 'request_inout': f'door::good_request({n}_)'}
         return base.get(k, f'door::good<Kind::{"errhandler" if head == "errh" else head}>({n}_)')
     if k in ('count', 'nonneg', 'tag_send'):

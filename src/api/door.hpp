@@ -15,6 +15,7 @@ namespace weft::door {
 
 template <Kind K> bool good(const void* object) { return static_cast<const Object*>(object)->kind == K; }
 inline bool good_or_null(const obj::Info* i) { return i == nullptr || i->kind == Kind::info; }
+inline bool good_info(const obj::Info* i) { return i != nullptr && i->kind == Kind::info; }
 inline bool good_request(const obj::Request* r) { return r->kind == Kind::request && r != &obj::null_request; }
 
 inline bool is_type(const type::Type* t) { return t->kind == Kind::type; }
@@ -52,7 +53,8 @@ inline bool at_part(const obj::Comm& c, int root) { return !c.is_inter() || root
 
 // ---- passing values
 
-template <class H> H load(const H* handle, H null) { return WEFT_LIKELY(handle != nullptr) ? *handle : null; }
+// A null pointer to a handle is a bad handle.
+template <class H> H load(const H* handle) { return WEFT_LIKELY(handle != nullptr) ? *handle : H{}; }
 
 inline obj::Ints ints(const int* a) { return {a, false}; }
 inline obj::Ints ints(const int64_t* a) { return {a, true}; }

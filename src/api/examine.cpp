@@ -31,7 +31,7 @@ public:
 
 private:
     template <class H> H handle(int i) const { return reinterpret_cast<H>(v_[i]); }
-    template <class H> H loaded(int i, H null) const { return load(reinterpret_cast<const H*>(v_[i]), null); }
+    template <class H> H loaded(int i) const { return load(reinterpret_cast<const H*>(v_[i])); }
     static const Object* head(const void* o) { return static_cast<const Object*>(o); }
     const char* name(int i) const { return f_.args[i].name; }
 
@@ -122,53 +122,53 @@ private:
         switch (f_.args[i].kind) {
         case ArgKind::comm: return want(Kind::comm, Err::comm, "communicator", obj::comm_of(p_, handle<MPI_Comm>(i)), i);
         case ArgKind::comm_inout:
-            return want(Kind::comm, Err::comm, "communicator", obj::comm_of(p_, loaded<MPI_Comm>(i, MPI_COMM_NULL)), i);
+            return want(Kind::comm, Err::comm, "communicator", obj::comm_of(p_, loaded<MPI_Comm>(i)), i);
         case ArgKind::group: return want(Kind::group, Err::group, "group", obj::group_of(p_, handle<MPI_Group>(i)), i);
         case ArgKind::group_inout:
-            return want(Kind::group, Err::group, "group", obj::group_of(p_, loaded<MPI_Group>(i, MPI_GROUP_NULL)), i);
+            return want(Kind::group, Err::group, "group", obj::group_of(p_, loaded<MPI_Group>(i)), i);
         case ArgKind::op: return want(Kind::op, Err::op, "operation", obj::op_of(p_, handle<MPI_Op>(i)), i);
         case ArgKind::op_inout:
-            return want(Kind::op, Err::op, "operation", obj::op_of(p_, loaded<MPI_Op>(i, MPI_OP_NULL)), i);
+            return want(Kind::op, Err::op, "operation", obj::op_of(p_, loaded<MPI_Op>(i)), i);
         case ArgKind::errh:
             return want(Kind::errhandler, Err::errhandler, "error handler", obj::errh_of(p_, handle<MPI_Errhandler>(i)), i);
         case ArgKind::errh_inout:
             return want(Kind::errhandler, Err::errhandler, "error handler",
-                        obj::errh_of(p_, loaded<MPI_Errhandler>(i, MPI_ERRHANDLER_NULL)), i);
+                        obj::errh_of(p_, loaded<MPI_Errhandler>(i)), i);
         case ArgKind::info: {
             const obj::Info* o = obj::info_of(p_, handle<MPI_Info>(i));
             return o == nullptr ? Err::ok : want(Kind::info, Err::info, "info object", o, i);
         }
         case ArgKind::info_req:
         case ArgKind::info_inout: {
-            MPI_Info h = f_.args[i].kind == ArgKind::info_req ? handle<MPI_Info>(i) : loaded<MPI_Info>(i, MPI_INFO_NULL);
+            MPI_Info h = f_.args[i].kind == ArgKind::info_req ? handle<MPI_Info>(i) : loaded<MPI_Info>(i);
             const obj::Info* o = obj::info_of(p_, h);
             return o == nullptr ? fail(Err::info, "null info object (argument %d, %s)", i + 1, name(i))
                                 : want(Kind::info, Err::info, "info object", o, i);
         }
         case ArgKind::win: return want(Kind::win, Err::win, "window", obj::win_of(p_, handle<MPI_Win>(i)), i);
         case ArgKind::win_inout:
-            return want(Kind::win, Err::win, "window", obj::win_of(p_, loaded<MPI_Win>(i, MPI_WIN_NULL)), i);
+            return want(Kind::win, Err::win, "window", obj::win_of(p_, loaded<MPI_Win>(i)), i);
         case ArgKind::file: return want(Kind::file, Err{30}, "file", obj::file_of(p_, handle<MPI_File>(i)), i);
         case ArgKind::file_inout:
-            return want(Kind::file, Err{30}, "file", obj::file_of(p_, loaded<MPI_File>(i, MPI_FILE_NULL)), i);
+            return want(Kind::file, Err{30}, "file", obj::file_of(p_, loaded<MPI_File>(i)), i);
         case ArgKind::session:
             return want(Kind::session, Err::session, "session", obj::session_of(p_, handle<MPI_Session>(i)), i);
         case ArgKind::session_inout:
             return want(Kind::session, Err::session, "session",
-                        obj::session_of(p_, loaded<MPI_Session>(i, MPI_SESSION_NULL)), i);
+                        obj::session_of(p_, loaded<MPI_Session>(i)), i);
         case ArgKind::message_inout:
-            return want(Kind::message, Err::request, "message", obj::message_of(p_, loaded<MPI_Message>(i, MPI_MESSAGE_NULL)), i);
+            return want(Kind::message, Err::request, "message", obj::message_of(p_, loaded<MPI_Message>(i)), i);
         case ArgKind::request: return a_request(obj::request_of(p_, handle<MPI_Request>(i)), i, false);
         case ArgKind::request_null: return a_request(obj::request_of(p_, handle<MPI_Request>(i)), i, true);
         case ArgKind::request_inout:
-            return a_request(obj::request_of(p_, loaded<MPI_Request>(i, MPI_REQUEST_NULL)), i, false);
+            return a_request(obj::request_of(p_, loaded<MPI_Request>(i)), i, false);
         case ArgKind::request_null_inout:
             WEFT_TRY(not_null(i));
-            return a_request(obj::request_of(p_, loaded<MPI_Request>(i, MPI_REQUEST_NULL)), i, true);
+            return a_request(obj::request_of(p_, loaded<MPI_Request>(i)), i, true);
         case ArgKind::type:
         case ArgKind::type_any:
         case ArgKind::type_named: return a_type(obj::type_of(p_, handle<MPI_Datatype>(i)), i);
-        case ArgKind::type_inout: return a_type(obj::type_of(p_, loaded<MPI_Datatype>(i, MPI_DATATYPE_NULL)), i);
+        case ArgKind::type_inout: return a_type(obj::type_of(p_, loaded<MPI_Datatype>(i)), i);
         case ArgKind::comm_null:
         case ArgKind::file_null: return Err::ok;
         default: return not_null(i);   // the *_out kinds

@@ -25,6 +25,8 @@ void clear_fail_text();
 #define WEFT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WEFT_INLINE __attribute__((always_inline)) inline
+// For objects read on hot paths: addressed directly, not through the global offset table.
+#define WEFT_HIDDEN __attribute__((visibility("hidden")))
 #define WEFT_COLD __attribute__((cold, noinline))
 // Propagates an error.
 #define WEFT_TRY(expr)                                                      \

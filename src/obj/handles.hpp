@@ -29,8 +29,7 @@ inline constexpr uintptr_t first_address = 0x1000;
 
 // What an unassigned small number is the handle of; large enough to be read as any object.
 struct alignas(64) BadObject { Object head; char zeros[512]; };
-extern const BadObject bad_object;
-extern Request null_request;            // MPI_REQUEST_NULL: forever inactive, never written
+extern WEFT_HIDDEN const BadObject bad_object;
 extern const BadObject no_proc_message; // MPI_MESSAGE_NO_PROC
 
 namespace detail {

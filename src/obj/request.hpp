@@ -67,7 +67,7 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
     bool done() const { return state.load(std::memory_order_acquire) != pending; }
 };
 // MPI_REQUEST_NULL's chair: never pending, never freed.
-extern Request null_request;
+extern WEFT_HIDDEN Request null_request;
 
 // Whose error handler serves the next error that this thread's call reports: for calls that learn it late, because they
 // complete requests of several communicators.

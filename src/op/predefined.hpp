@@ -28,7 +28,7 @@ struct Table {
     Op at[n_predefined];
     Op& operator[](int i) { return at[i]; }
 };
-extern Table predefined;
+extern WEFT_HIDDEN Table predefined;
 
 namespace detail {
 constexpr auto make_index() {

@@ -104,7 +104,7 @@ struct Table {
     Type at[n_predefined];
     Type& operator[](int i) { return at[i]; }
 };
-extern Table predefined;
+extern WEFT_HIDDEN Table predefined;
 
 namespace detail {
 constexpr auto make_index() {
