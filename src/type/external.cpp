@@ -164,6 +164,7 @@ struct Converter {
     // `count` elements of a named type.
     bool named(const Type& t, char* user, int64_t count) {
         Forms f = forms_of(t);
+        if (count == 0) return true;
         if (t.size == 1 && f.value.external == 1) {
             Out ? memcpy(portable, user, static_cast<size_t>(count)) : memcpy(user, portable, static_cast<size_t>(count));
             portable += count;
