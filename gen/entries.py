@@ -146,9 +146,9 @@ def local(p):
     return None
 
 
-def call_arguments(f):
-    """(callee, [C++ arguments]) from the row's impl: `ns::name` alone takes all parameters in order."""
-    callee, bracket, rest = f.impl.partition('(')
+def call_arguments(f, text):
+    """(callee, [C++ arguments]) from a row's impl: `ns::name` alone takes all parameters in order."""
+    callee, bracket, rest = text.partition('(')
     if not bracket:
         return callee, [argument(f, p) for p in f.params if not p.absorbed and p.kind != 'varargs']
     args = []
@@ -187,27 +187,37 @@ def write_function(f):
         if f.returns != 'int' or f.errors == 'none':
             values, body = '', f'return {{}};'
         return [f'{head} {{', f'    {values}', f'    {body}', '}'] if values else [f'{head} {{ {body} }}']
-    callee, args = call_arguments(f)
+    callee, args = call_arguments(f, f.impl)
     if f.errors == 'none':
         call = f'{callee}({", ".join(["*obj::process"] + args)})'
         return [f'{head} {{ return {call}; }}']
     conditions = checks(f)
+    plain = f.declaration('WHAT_').replace('(void)', '()').replace(', ...', '')
     if conditions:
-        reject = f.declaration('reject_').replace('(void)', '()').replace(', ...', '')
+        reject = plain.replace('WHAT_', 'reject_')
         out += [f'static WEFT_COLD {reject} {{', f'    {values}', f'    return door::reject(functions[{f.number}], v);', '}']
-    out += [f'{head} {{', '    obj::Process& proc = *obj::process;']
-    out += [f'    {line}' for line in map(resolve, f.params) if line]
+    start = ['    obj::Process& proc = *obj::process;'] + [f'    {line}' for line in map(resolve, f.params) if line]
+    results = [r for r in map(local, f.params) if r]
+    locals_ = [f'    {declaration}' for declaration, _ in results if declaration]
+    check_lines = []
     if conditions:
         joined = '\n                 && '.join(conditions)
-        out += [f'    if (WEFT_CHECKS && WEFT_UNLIKELY(!({joined})))', f'        return reject_{f.name}({names(f)});']
-    results = [r for r in map(local, f.params) if r]
-    out += [f'    {declaration}' for declaration, _ in results if declaration]
-    out += [f'    Err e = {callee}({", ".join(["proc"] + args)});']
-    out += [f'    if (WEFT_UNLIKELY(e != Err::ok)) return door::raise(functions[{f.number}], {error_owner(f)}, e);']
-    for _, after in results:
-        out.append('    ' + after.replace('fn, OWNER', f'functions[{f.number}], {error_owner(f)}'))
-    out += ['    return MPI_SUCCESS;', '}']
-    return out
+        check_lines = [f'    if (WEFT_CHECKS && WEFT_UNLIKELY(!({joined})))', f'        return reject_{f.name}({names(f)});']
+    work = locals_ + [f'    Err e = {callee}({", ".join(["proc"] + args)});',
+                      f'    if (WEFT_UNLIKELY(e != Err::ok)) return door::raise(functions[{f.number}], {error_owner(f)}, e);']
+    work += store_results(f, results) + ['    return MPI_SUCCESS;', '}']
+    if f.attempt is None:
+        return out + [f'{head} {{'] + start + check_lines + work
+    # The attempt runs without a frame of its own: whatever needs one is in a function that the same arguments go to.
+    attempt, attempt_args = call_arguments(f, f.attempt)
+    out += [f'static __attribute__((noinline)) {plain.replace("WHAT_", "slow_")} {{'] + start + work
+    out += [f'{head} {{'] + start + check_lines + locals_
+    out += [f'    if (WEFT_UNLIKELY(!{attempt}({", ".join(["proc"] + attempt_args)}))) return slow_{f.name}({names(f)});']
+    return out + store_results(f, results) + ['    return MPI_SUCCESS;', '}']
+
+
+def store_results(f, results):
+    return ['    ' + after.replace('fn, OWNER', f'functions[{f.number}], {error_owner(f)}') for _, after in results]
 
 
 def write_entries(tables, area):

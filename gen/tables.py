@@ -35,6 +35,7 @@ class Function:
         self.area = row['area']
         self.when = row.get('when', 'active')
         self.impl = row.get('impl')
+        self.attempt = row.get('try')
         self.large = self.name.endswith('_c')
         kinds = row['kinds'].split()
         if len(kinds) != len(fact['params']):

@@ -15,18 +15,21 @@ WEFT_INLINE Err take(Process& p, Request** r, Status* s) {
     return e;
 }
 
-// ≤ 20 instructions when the request is the one of a send done at once.
-WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
-    if (WEFT_LIKELY(*r == &p.sent_request)) {
-        *r = nullptr;
-        if (s != nullptr) {
-            s->source = obj::any_source;
-            s->tag = obj::any_tag;
-            s->cancelled = 0;
-            s->bytes = 0;
-        }
-        return Err::ok;
+// ≤ 20 instructions; true when the request is the one of a send done at once.
+WEFT_INLINE bool wait_inline(Process& p, Request** r, Status* s) {
+    if (WEFT_UNLIKELY(*r != &p.sent_request)) return false;
+    *r = nullptr;
+    if (s != nullptr) {
+        s->source = obj::any_source;
+        s->tag = obj::any_tag;
+        s->cancelled = 0;
+        s->bytes = 0;
     }
+    return true;
+}
+
+WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
+    if (wait_inline(p, r, s)) return Err::ok;
     if (!(*r)->done()) wait(p, **r);
     return take(p, r, s);
 }

@@ -33,7 +33,8 @@ WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e,
     return true;
 }
 
-WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+// Waits a short while for it. False: nothing was taken, go the slow way.
+WEFT_INLINE bool recv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
     if (WEFT_LIKELY(b.type->is(type::Type::dense) && from.way == obj::Route::shm)) {
         lane::Lane& l = *p.lane;
@@ -41,8 +42,7 @@ WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
         for (uint32_t polls = l.limits.spin_polls; polls != 0; --polls) {
             if (l.shm.ready(in)) {
                 LaneGuard g(l);
-                if (WEFT_LIKELY(take_inline(g, c, b, e, in, s))) return Err::ok;
-                break;
+                return take_inline(g, c, b, e, in, s);
             }
             // Queued sends, transfers and schedules need more than a look at one ring.
             if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 ||
@@ -51,7 +51,11 @@ WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
             os::pause_cpu();
         }
     }
-    return recv_slow(p, c, b, e, s);
+    return false;
+}
+
+WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+    return WEFT_LIKELY(recv_inline(p, c, b, e, s)) ? Err::ok : recv_slow(p, c, b, e, s);
 }
 
 // Posts a receive, or takes the message that is here already.

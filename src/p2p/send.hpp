@@ -32,6 +32,13 @@ WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
     return true;
 }
 
+// The same, and the request of a send that is done.
+WEFT_INLINE bool isend_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Request** out) {
+    if (!send_inline(p, c, b, e)) return false;
+    *out = &p.sent_request;
+    return true;
+}
+
 WEFT_INLINE Err send(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     if (m != Mode::synchronous && WEFT_LIKELY(send_inline(p, c, b, e))) return Err::ok;
     return send_slow(p, c, b, e, m);
