@@ -50,6 +50,7 @@ def check(f, p):
         if tail == 'out':
             return f'{n} != nullptr'
         base = {'type': f'door::usable({n}_)', 'type_any': f'door::known({n}_)', 'type_named': f'door::is_type({n}_)',
+                'type_null': f'door::is_type_or_null({n}_)',
                 'type_inout': f'door::is_type({n}_)', 'info': f'door::good_or_null({n}_)', 'info_req': f'door::good_info({n}_)',
                 'info_inout': f'door::good_info({n}_)',
                 'request': f'door::good_request({n}_)', 'request_inout': f'door::good_request({n}_)'}

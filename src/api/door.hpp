@@ -19,6 +19,7 @@ inline bool good_info(const obj::Info* i) { return i != nullptr && i->kind == Ki
 inline bool good_request(const obj::Request* r) { return r->kind == Kind::request && r != &obj::null_request; }
 
 inline bool is_type(const type::Type* t) { return t->kind == Kind::type; }
+inline bool is_type_or_null(const type::Type* t) { return is_type(t) || t->kind == Kind::null_handle; }
 inline bool known(const type::Type* t) { return is_type(t) && !t->is(type::Type::unsupported); }
 // Fit for communication.
 inline bool usable(const type::Type* t) {

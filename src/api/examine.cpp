@@ -83,9 +83,10 @@ private:
     }
 
     Err a_type(const type::Type* t, int i) const {
+        if (f_.args[i].kind == ArgKind::type_null && t->kind == Kind::null_handle) return Err::ok;
         WEFT_TRY(want(Kind::type, Err::type, "datatype", t, i));
         ArgKind k = f_.args[i].kind;
-        if (k == ArgKind::type_named || k == ArgKind::type_inout) return Err::ok;
+        if (k == ArgKind::type_named || k == ArgKind::type_null || k == ArgKind::type_inout) return Err::ok;
         if (t->is(type::Type::unsupported))
             return fail(Err::type, "a Fortran type whose size nobody has told (MPI_Abi_set_fortran_info) (argument %d, %s)",
                         i + 1, name(i));
@@ -167,7 +168,8 @@ private:
             return a_request(obj::request_of(p_, loaded<MPI_Request>(i)), i, true);
         case ArgKind::type:
         case ArgKind::type_any:
-        case ArgKind::type_named: return a_type(obj::type_of(p_, handle<MPI_Datatype>(i)), i);
+        case ArgKind::type_named:
+        case ArgKind::type_null: return a_type(obj::type_of(p_, handle<MPI_Datatype>(i)), i);
         case ArgKind::type_inout: return a_type(obj::type_of(p_, loaded<MPI_Datatype>(i)), i);
         case ArgKind::comm_null:
         case ArgKind::file_null: return Err::ok;

@@ -12,7 +12,7 @@ enum class ArgKind : uint8_t {
     errh, errh_inout, errh_out, info, info_req, info_inout, info_out, infos,
     win, win_inout, win_out, file, file_null, file_inout, file_out, session, session_inout, session_out,
     message_inout, message_out, request, request_null, request_inout, request_null_inout, request_out,
-    requests, requests_in, type, type_any, type_named, type_inout, type_out, types, types_out,
+    requests, requests_in, type, type_any, type_named, type_null, type_inout, type_out, types, types_out,
     buf, buf_coll, count, counts, displs, nonneg, dest, source, root, rank, target,
     tag_send, tag_recv, int_out, int_inout, count_out, size_out, flag_out, ints, ints_out,
     status, statuses, status_in, status_inout, string, string_out,

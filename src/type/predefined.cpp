@@ -50,6 +50,7 @@ constexpr Table make_all(std::index_sequence<I...>) {
 constinit Table predefined = make_all(std::make_index_sequence<n_predefined>{});
 
 const char* name_of(const Type& t) {
+    if (t.kind == Kind::null_handle) return "MPI_DATATYPE_NULL";
     const Row* r = row_of(t);
     return r ? r->name : "";
 }

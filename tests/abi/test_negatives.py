@@ -42,6 +42,8 @@ def kind_of(text):
 
 
 def good(kind, p):
+    if kind == 'type_null':
+        return 'MPI_INT'
     if kind in HANDLES:
         return HANDLES[kind][0]
     if kind in ('comm_null',):
