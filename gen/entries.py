@@ -136,7 +136,8 @@ def local(p):
     n = p.name
     fam = family(p.kind)
     if fam and fam[1] in ('inout', 'out', 'null_inout'):
-        return None, f'*{n} = obj::handle_of({n}_);'
+        new = '_new' if p.kind == 'request_out' else ''
+        return None, f'*{n} = obj::handle_of{new}({n}_);'
     if p.kind == 'flag_out':
         return f'bool {n}_ = false;', f'*{n} = {n}_;'
     if p.kind == 'count_out':

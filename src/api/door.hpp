@@ -23,8 +23,7 @@ inline bool is_type_or_null(const type::Type* t) { return is_type(t) || t->kind 
 inline bool known(const type::Type* t) { return is_type(t) && !t->is(type::Type::unsupported); }
 // Fit for communication.
 inline bool usable(const type::Type* t) {
-    constexpr uint32_t mask = type::Type::committed | type::Type::unsupported;
-    return is_type(t) && (t->flags & mask) == type::Type::committed;
+    return is_type(t) && t->is(type::Type::committed);
 }
 
 inline bool active(const obj::Process& p) { return p.phase.load(std::memory_order_relaxed) == obj::Phase::active; }

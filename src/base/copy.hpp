@@ -19,7 +19,9 @@ WEFT_INLINE void copy_small(void* to, const void* from, size_t bytes) {
         return;
     }
     if (bytes >= 16) {
-        struct V { uint64_t a, b; } first, last, second, third;
+        // Vector registers, so that callers keep theirs: no caller needs a frame for this.
+        typedef uint64_t V __attribute__((vector_size(16)));
+        V first, last, second, third;
         memcpy(&first, s, 16);
         memcpy(&last, s + bytes - 16, 16);
         if (bytes > 32) {

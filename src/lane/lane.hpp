@@ -148,6 +148,27 @@ struct LaneGuard {
     Lane& lane;
 };
 
+// For attempts that leave everything to a slow path: takes the guard only if that needs no waiting, and so no call.
+struct LaneTry {
+    WEFT_INLINE explicit LaneTry(Lane& l) : lane(l) {
+#if !WEFT_SINGLE
+        taken_ = WEFT_LIKELY(!l.threads) || l.lock.try_lock();
+#endif
+    }
+    WEFT_INLINE ~LaneTry() {
+#if !WEFT_SINGLE
+        if (WEFT_UNLIKELY(lane.threads) && taken_) lane.lock.unlock();
+#endif
+    }
+    WEFT_INLINE explicit operator bool() const { return taken_; }
+    LaneTry(const LaneTry&) = delete;
+    LaneTry& operator=(const LaneTry&) = delete;
+    Lane& lane;
+
+private:
+    bool taken_ = true;
+};
+
 // Waiting without progress: spins for a while, then yields, and in the end sleeps at the door. One per waiting loop.
 struct Idler {
     explicit Idler(Lane& l) : lane_(l) {}

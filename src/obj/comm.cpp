@@ -36,6 +36,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.rank = group->rank;
     c.size = group->size;
     c.remote_size = remote != nullptr ? remote->size : group->size;
+    c.peer_limit = static_cast<uint32_t>(c.remote_size + chairs);
     c.routes = routes;
     c.errhandler = parent != nullptr ? parent->errhandler : nullptr;
     if (c.errhandler != nullptr) retain(*c.errhandler);

@@ -31,6 +31,8 @@ struct Comm : Object {
     int32_t size;        // of the local group
     int32_t remote_size; // number of ranks one can send to: size, or the remote group's
     Route* routes;       // [-3 .. remote_size): the slots of MPI_PROC_NULL and of the impossible ranks exist
+    uint32_t peer_limit; // remote_size + 3, for valid_peer()
+    uint32_t unused_;
     Errhandler* errhandler;
     Group* group;
     Group* remote_group; // intercommunicators only, else null
@@ -47,7 +49,7 @@ struct Comm : Object {
 
     bool is_inter() const { return remote_group != nullptr; }
     // A rank one may send to, proc_null included; the bad slots in between are caught by their Way.
-    bool valid_peer(int r) const { return static_cast<uint32_t>(r + 3) < static_cast<uint32_t>(remote_size + 3); }
+    bool valid_peer(int r) const { return static_cast<uint32_t>(r + 3) < peer_limit; }
 };
 
 // WORLD and SELF: not counted by pending operations.

@@ -140,6 +140,10 @@ inline MPI_Datatype handle_of(const type::Type* t) {
 inline MPI_Request handle_of(const Request* r) {
     return r == nullptr || r == &null_request ? MPI_REQUEST_NULL : detail::object<MPI_ABI_Request>(r);
 }
+// Of a request that was just made: never the null request.
+inline MPI_Request handle_of_new(const Request* r) {
+    return r == nullptr ? MPI_REQUEST_NULL : detail::object<MPI_ABI_Request>(r);
+}
 inline MPI_Comm handle_of(const Comm* c) {
     if (c == nullptr) return MPI_COMM_NULL;
     for (uintptr_t i = 0; i < 3; i++)

@@ -15,19 +15,24 @@ WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
     const obj::Route& to = c.routes[e.rank];
     const int64_t bytes = b.count * b.type->size;
     if (WEFT_UNLIKELY(!b.type->is(type::Type::dense) || bytes > to.inline_max)) return false;
+    if (bytes > static_cast<int64_t>(wire::inline_bytes)) __builtin_unreachable();  // what inline_max is at most
     lane::Lane& l = *p.lane;
-    const wire::Header h{message, static_cast<uint8_t>(bytes), 0, c.rank, e.tag, c.context + e.coll};
-    lane::LaneGuard g(l);
+    // Built late, so that few values are alive at once.
+    const auto header = [&] {
+        return wire::Header{message, static_cast<uint8_t>(bytes), 0, c.rank, e.tag, c.context + e.coll};
+    };
+    lane::LaneTry guard(l);
+    if (WEFT_UNLIKELY(!guard)) return false;
     if (WEFT_LIKELY(to.way == obj::Route::shm)) {
         wire::shm::Shm::Out& o = l.shm.out[to.peer];
-        wire::Cell* cell = l.shm.reserve(o);
+        wire::Cell* cell = l.shm.reserve_known(o);
         if (WEFT_UNLIKELY(cell == nullptr)) return false;
         copy_small(cell->payload, b.base, static_cast<size_t>(bytes));
-        l.shm.commit(to.peer, o, cell, h);
+        l.shm.commit(to.peer, o, cell, header());
     } else {
         wire::Cell* cell = l.null->reserve(to.peer);
         copy_small(cell->payload, b.base, static_cast<size_t>(bytes));
-        l.null->commit(to.peer, cell, h);
+        l.null->commit(to.peer, cell, header());
     }
     return true;
 }

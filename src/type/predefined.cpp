@@ -34,7 +34,7 @@ constexpr Type make(int i) {
         return Type{{Kind::null_handle, null_id}, Type::named, 1, 0, 0, 0, 0, 0, {1}, Elem::none, Elem::none, 0, nullptr, nullptr};
     const Row& r = rows[i - 2];
     uint32_t flags = always | density(r.elem, r.index, r.size, r.extent);
-    if (r.fortran != Fortran::no) flags |= Type::unsupported;
+    if (r.fortran != Fortran::no) flags = (flags & ~uint32_t{Type::committed}) | Type::unsupported;
     Layout* layout = flags & Type::contiguous ? nullptr : const_cast<Layout*>(&short_int_layout);
     int64_t true_extent = r.index == Elem::none ? r.size : pair_layout(r.elem, r.index).span;
     return Type{{Kind::type, r.id}, flags, r.align, r.size, r.extent, 0, 0, true_extent, {1}, r.elem, r.index, 0, layout, nullptr};
@@ -80,6 +80,8 @@ Elem integer_of(int size) { return by_size(size, Elem::i8, Elem::i16, Elem::i32,
 Elem real_of(int size) { return by_size(size, none, Elem::f16, Elem::f32, Elem::f64, Elem::f128); }
 Elem complex_of(int size) { return by_size(size, none, Elem::cf16, Elem::cf32, Elem::cf64, Elem::cf128); }
 
+void make_supported(Type& t) { t.flags = (t.flags & ~uint32_t{Type::unsupported}) | Type::committed; }
+
 bool possible(int size, Elem e) { return size == 0 || e != none; }
 
 Told told_of(Fortran f, const FortranSizes& s) {
@@ -111,7 +113,7 @@ Err set_fortran_sizes(const FortranSizes& s) {
         Type& t = predefined[i + 2];
         if (r.fortran == Fortran::no) continue;
         if (r.fortran == Fortran::sized) {
-            if (s.supported && s.supported(r, s.arg)) t.flags &= ~uint32_t{Type::unsupported};
+            if (s.supported && s.supported(r, s.arg)) make_supported(t);
             continue;
         }
         Told told = told_of(r.fortran, s);
@@ -120,7 +122,7 @@ Err set_fortran_sizes(const FortranSizes& s) {
         t.index = told.index;
         t.size = t.extent = t.true_extent = told.size;
         t.align = static_cast<uint32_t>(align_of(told.elem));
-        t.flags &= ~uint32_t{Type::unsupported};
+        make_supported(t);
     }
     return Err::ok;
 }

@@ -51,6 +51,9 @@ struct Shm {
         return &o.cells[o.tail & mask];
     }
 
+    // The same without a look at what the reader has freed since, and so without a call.
+    WEFT_INLINE Cell* reserve_known(Out& o) { return WEFT_LIKELY(o.tail != o.limit) ? &o.cells[o.tail & mask] : nullptr; }
+
     WEFT_INLINE void commit(int peer, Out& o, Cell* c, const Header& h) {
         c->tag = h.tag;
         c->context = h.context;
