@@ -35,11 +35,12 @@ void describe(const Function& f, int code, char* line, int size) {
     obj::Process& p = *obj::process;
     char text[1024];
     snprintf(text, sizeof text, "%s (%s)", line, hint);
-    fflush(nullptr);   // what the program printed before it went wrong
+    // A forked child ends alone: neither the job nor what its parent has still to print is its own.
+    const bool forked = p.phase.load(std::memory_order_relaxed) == obj::Phase::forked;
+    if (!forked) fflush(nullptr);   // what the program printed before it went wrong
 #if __has_include("boot/boot.hpp")
-    if (p.job != nullptr) boot::abort(p.job, code, text);
+    if (p.job != nullptr && !forked) boot::abort(p.job, code, text);
 #endif
-    (void)p;
     fprintf(stderr, "weft: %s\n", text);
     _Exit(code > 0 && code < 126 ? code : 1);
 }
