@@ -205,9 +205,12 @@ def write_function(f):
     if conditions:
         joined = '\n                 && '.join(conditions)
         check_lines = [f'    if (WEFT_CHECKS && WEFT_UNLIKELY(!({joined})))', f'        return reject_{f.name}({names(f)});']
-    work = locals_ + [f'    Err e = {callee}({", ".join(["proc"] + args)});',
-                      f'    if (WEFT_UNLIKELY(e != Err::ok)) return door::raise(functions[{f.number}], {error_owner(f)}, e);']
-    work += store_results(f, results) + ['    return MPI_SUCCESS;', '}']
+    fails = f'    if (WEFT_UNLIKELY(e != Err::ok)) return door::raise(functions[{f.number}], {error_owner(f)}, e);'
+    work = locals_ + [f'    Err e = {callee}({", ".join(["proc"] + args)});']
+    # A request that completed with an error is complete all the same: which one, and that it is gone, is told before.
+    stored = store_results(f, results)
+    work += stored + [fails] if f.errors == 'request' else [fails] + stored
+    work += ['    return MPI_SUCCESS;', '}']
     if f.attempt is None:
         return out + [f'{head} {{'] + start + check_lines + work
     # The attempt runs without a frame of its own: whatever needs one is in a function that the same arguments go to.

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %#x: %s", (unsigned)status, text);
         int lines = 0;
         for (const char* p = text; *p; p++) lines += *p == '\n';
-        CHECK(lines == 1 && strstr(text, "singleton") != NULL, "%d lines of warning: \"%s\"", lines, text);
+        CHECK(lines == 1 && strstr(text, "alone") != NULL, "%d lines of warning: \"%s\"", lines, text);
         int one = 1, sum = 0;
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         CHECK(sum == size, "%d of %d ranks", sum, size);
