@@ -79,12 +79,12 @@ def each_library(session, rep):
     return session.found[start:] + session.found[:start]
 
 
-def by_bench(key, ranks, args, confine=False, only_weft=False, timeout_s=120):
+def by_bench(key, ranks, args, confine=False, timeout_s=60):
     """A measurement that one launch of weft-bench gives. Key and record name become the sample's name."""
     def run(session, rep):
         for library in each_library(session, rep):
-            if only_weft and library.name != "weft":
-                continue
+            if f"{library.name}: {key}" in session.broken:
+                continue  # it will not have healed, and a hang costs its whole limit each time
             session.progress.begin(f"{library.label}: {key}, {rep + 1} of {session.reps}")
             try:
                 lines = runner.bench(library, ranks, args, timeout_s, set(runner.cpus()[:1]) if confine else None)
@@ -102,7 +102,7 @@ def by_bench(key, ranks, args, confine=False, only_weft=False, timeout_s=120):
 def limits(session, rep):
     """The two-line ping-pong beside MPI's; all pairs of all repetitions are pooled for the median."""
     library = session.library("weft")
-    if not library:
+    if not library or "weft: limits" in session.broken:
         return
     pairs = 5 if session.quick else -(-210 // session.reps)
     session.progress.begin(f"Weft: limits, {rep + 1} of {session.reps}")
@@ -132,6 +132,8 @@ def startup(ranks):
 
     def run(session, rep):
         for library in each_library(session, rep):
+            if f"{library.name}: {key}" in session.broken:
+                continue
             session.progress.begin(f"{library.label}: {key}, {rep + 1} of {session.reps}")
             try:
                 value = runner.hello(library, ranks) * 1e3
