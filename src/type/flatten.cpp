@@ -110,11 +110,13 @@ struct Runs {
         if (count == 0) return nothing;
         if (count == 1) return {Node::run, 1, list[0].offset, bytes, 1, 0, bytes, {nullptr}};
         int64_t stride = list[1].offset - list[0].offset, block = list[0].bytes;
-        bool even = true;
-        for (int64_t i = 1; i < count && even; i++)
-            even = list[i].bytes == block && list[i].offset - list[i - 1].offset == stride;
-        if (even) return {Node::strided, 1, list[0].offset, bytes, count, stride, block, {nullptr}};
-        Node n{Node::runs, 1, 0, bytes, count, 0, 0, {nullptr}};
+        bool equal = true, even = true;
+        for (int64_t i = 1; i < count && equal; i++) {
+            equal = list[i].bytes == block;
+            even = even && list[i].offset - list[i - 1].offset == stride;
+        }
+        if (equal && even) return {Node::strided, 1, list[0].offset, bytes, count, stride, block, {nullptr}};
+        Node n{Node::runs, 1, 0, bytes, count, 0, equal ? block : 0, {nullptr}};
         n.list = list;
         return n;
     }

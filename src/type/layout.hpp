@@ -25,7 +25,7 @@ struct Node {
         run,      // `block` bytes
         strided,  // `count` blocks of `block` bytes, `stride` apart
         loop,     // `count` times `child`, `stride` apart
-        runs,     // `count` entries of `list`
+        runs,     // `count` entries of `list`; `block` bytes each, or 0 where they differ
         parts,    // `count` entries of `members`
     };
     Op op;

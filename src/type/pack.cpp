@@ -53,6 +53,31 @@ WEFT_INLINE void move_run(char* user, char* packed, int64_t n) {
     }
 }
 
+template <bool Out, size_t Block>
+char* listed_fixed(char* user, const Run* list, int64_t count, char* packed) {
+    for (int64_t i = 0; i < count; i++) move<Out>(user + list[i].offset, packed + i * static_cast<int64_t>(Block), Block);
+    return packed + count * static_cast<int64_t>(Block);
+}
+
+// Whole runs of a list, of `block` bytes each unless that is 0.
+template <bool Out>
+char* listed(char* user, const Run* list, int64_t count, int64_t block, char* packed) {
+    switch (block) {
+    case 1: return listed_fixed<Out, 1>(user, list, count, packed);
+    case 2: return listed_fixed<Out, 2>(user, list, count, packed);
+    case 4: return listed_fixed<Out, 4>(user, list, count, packed);
+    case 8: return listed_fixed<Out, 8>(user, list, count, packed);
+    case 16: return listed_fixed<Out, 16>(user, list, count, packed);
+    case 24: return listed_fixed<Out, 24>(user, list, count, packed);
+    case 32: return listed_fixed<Out, 32>(user, list, count, packed);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        move_run<Out>(user + list[i].offset, packed, list[i].bytes);
+        packed += list[i].bytes;
+    }
+    return packed;
+}
+
 // A whole node; returns where its packed form ends.
 template <bool Out>
 char* move_all(const Node& n, char* user, char* packed) {
@@ -71,9 +96,7 @@ char* move_all(const Node& n, char* user, char* packed) {
         }
         break;
     }
-    case Node::runs:
-        for (int64_t i = 0; i < n.count; i++) move_run<Out>(user + n.list[i].offset, packed + n.list[i].start, n.list[i].bytes);
-        return packed + n.bytes;
+    case Node::runs: return listed<Out>(user, n.list, n.count, n.block, packed);
     case Node::parts:
         for (int64_t i = 0; i < n.count; i++) packed = move_all<Out>(*n.members[i].child, user + n.members[i].offset, packed);
         break;
@@ -126,16 +149,22 @@ char* move_part(const Node& n, char* user, char* packed, int64_t from, int64_t b
         }
         return packed;
     }
-    case Node::runs:
-        for (int64_t i = find_start(n.list, n.count, from); bytes > 0; i++) {
-            const Run& r = n.list[i];
-            int64_t skip = from - r.start, m = least(r.bytes - skip, bytes);
-            move_run<Out>(user + r.offset + skip, packed, m);
+    case Node::runs: {
+        int64_t i = find_start(n.list, n.count, from), skip = from - n.list[i].start, end = from + bytes;
+        if (skip > 0) {
+            int64_t m = least(n.list[i].bytes - skip, bytes);
+            move<Out>(user + n.list[i++].offset + skip, packed, static_cast<size_t>(m));
             packed += m;
             from += m;
-            bytes -= m;
+            if (from == end) return packed;
         }
-        return packed;
+        int64_t last = end == n.bytes ? n.count : find_start(n.list, n.count, end);
+        packed = listed<Out>(user, n.list + i, last - i, n.block, packed);
+        if (last == n.count || n.list[last].start == end) return packed;
+        int64_t rest = end - n.list[last].start;
+        move<Out>(user + n.list[last].offset, packed, static_cast<size_t>(rest));
+        return packed + rest;
+    }
     case Node::parts:
         for (int64_t i = find_start(n.members, n.count, from); bytes > 0; i++) {
             const Part& p = n.members[i];
