@@ -92,7 +92,8 @@ WEFT_COLD int unsupported(const Function&, const intptr_t* values);
 struct Finding { Err error; int argument; };
 Finding examine(const Function&, const intptr_t* values);
 
-// Runs a user's error handler.
-void call_user(obj::Errhandler& h, const obj::Comm* comm, int code);
+// MPI_Comm_call_errhandler and MPI_File_call_errhandler (on MPI_FILE_NULL, null here).
+Err comm_call_errhandler(obj::Process&, obj::Comm&, int code);
+Err file_call_errhandler(obj::Process&, obj::File*, int code);
 
 }  // namespace weft::door

@@ -18,7 +18,7 @@ namespace {
 // What a user may do about an error that ends the job by default.
 const char hint[] = "set another error handler (MPI_Comm_set_errhandler) to get an error code instead";
 
-void describe(const Function& f, int code, char* line, int size) {
+void describe(const char* function, int code, char* line, int size) {
     char class_name[MPI_MAX_ERROR_STRING];
     obj::error_name(*obj::process, code, class_name, sizeof class_name);
     const char* why = fail_text();
@@ -26,9 +26,9 @@ void describe(const Function& f, int code, char* line, int size) {
     char who[32] = "";
     if (p.job != nullptr) snprintf(who, sizeof who, "rank %d: ", p.world_rank);
     if (why[0] != 0)
-        snprintf(line, static_cast<size_t>(size), "%s%s: %s; %s", who, f.name, why, class_name);
+        snprintf(line, static_cast<size_t>(size), "%s%s: %s; %s", who, function, why, class_name);
     else
-        snprintf(line, static_cast<size_t>(size), "%s%s: %s", who, f.name, class_name);
+        snprintf(line, static_cast<size_t>(size), "%s%s: %s", who, function, class_name);
 }
 
 [[noreturn]] void end_job(const char* line, int code) {
@@ -45,10 +45,23 @@ void describe(const Function& f, int code, char* line, int size) {
     _Exit(code > 0 && code < 126 ? code : 1);
 }
 
+// Runs a user's error handler, with no lock held.
+void call_user(obj::Errhandler& h, const obj::Comm* comm, int code) {
+    int error = code;
+    MPI_Comm c = comm != nullptr ? obj::handle_of(comm) : MPI_COMM_SELF;
+    switch (h.target) {
+    case obj::Errhandler::comm: h.comm_fn(&c, &error); break;
+    case obj::Errhandler::win: { MPI_Win w = MPI_WIN_NULL; h.win_fn(&w, &error); break; }
+    case obj::Errhandler::file: { MPI_File x = MPI_FILE_NULL; h.file_fn(&x, &error); break; }
+    case obj::Errhandler::session: { MPI_Session s = MPI_SESSION_NULL; h.session_fn(&s, &error); break; }
+    case obj::Errhandler::any: break;
+    }
+}
+
 // Calls `h`; returns the code that the MPI function shall return.
-int deliver(const Function& f, obj::Errhandler& h, const obj::Comm* comm, int code) {
+int deliver(const char* function, obj::Errhandler& h, const obj::Comm* comm, int code) {
     char line[900];
-    describe(f, code, line, sizeof line);
+    describe(function, code, line, sizeof line);
     clear_fail_text();
     switch (h.action) {
     case obj::Errhandler::fatal:
@@ -66,16 +79,19 @@ const Object* head(const void* object) { return static_cast<const Object*>(objec
 
 }  // namespace
 
-void call_user(obj::Errhandler& h, const obj::Comm* comm, int code) {
-    int error = code;
-    MPI_Comm c = comm != nullptr ? obj::handle_of(comm) : MPI_COMM_SELF;
-    switch (h.target) {
-    case obj::Errhandler::comm: h.comm_fn(&c, &error); break;
-    case obj::Errhandler::win: { MPI_Win w = MPI_WIN_NULL; h.win_fn(&w, &error); break; }
-    case obj::Errhandler::file: { MPI_File x = MPI_FILE_NULL; h.file_fn(&x, &error); break; }
-    case obj::Errhandler::session: { MPI_Session s = MPI_SESSION_NULL; h.session_fn(&s, &error); break; }
-    case obj::Errhandler::any: break;
-    }
+Err comm_call_errhandler(obj::Process& p, obj::Comm& c, int code) {
+    int class_of;
+    WEFT_TRY(obj::error_class(p, code, &class_of));
+    (void)deliver("MPI_Comm_call_errhandler", obj::errhandler_of(p, c), &c, code);
+    return Err::ok;
+}
+
+Err file_call_errhandler(obj::Process& p, obj::File* f, int code) {
+    int class_of;
+    if (f != nullptr) return fail(Err{MPI_ERR_FILE}, "no file (argument 1)");
+    WEFT_TRY(obj::error_class(p, code, &class_of));
+    (void)deliver("MPI_File_call_errhandler", obj::file_errhandler(p), nullptr, code);
+    return Err::ok;
 }
 
 
@@ -86,12 +102,11 @@ int raise(const Function& f, const void* owner, Err e) {
     if (f.errors == Errors::tool || f.errors == Errors::none) return code;
     if (owner != nullptr && head(owner)->kind == Kind::comm) comm = static_cast<const obj::Comm*>(owner);
     if (owner != nullptr && head(owner)->kind == Kind::errhandler)
-        return deliver(f, *static_cast<obj::Errhandler*>(const_cast<void*>(owner)), nullptr, code);
+        return deliver(f.name, *static_cast<obj::Errhandler*>(const_cast<void*>(owner)), nullptr, code);
     if (comm != nullptr && comm->kind == Kind::comm && active(p))
-        return deliver(f, obj::errhandler_of(p, *comm), comm, code);
-    // Files start with MPI_ERRORS_RETURN.
-    if (f.errors == Errors::file) return deliver(f, obj::errors_return, nullptr, code);
-    return deliver(f, obj::default_errhandler(p), nullptr, code);
+        return deliver(f.name, obj::errhandler_of(p, *comm), comm, code);
+    if (f.errors == Errors::file) return deliver(f.name, obj::file_errhandler(p), nullptr, code);
+    return deliver(f.name, obj::default_errhandler(p), nullptr, code);
 }
 
 int too_large(const Function& f, const void* owner, int argument) {

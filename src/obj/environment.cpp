@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "boot/boot.hpp"
+#include "heap/heap.hpp"
 #include "obj/info.hpp"
 #include "obj/process.hpp"
 #include "obj/registry.hpp"
@@ -33,6 +34,25 @@ Err get_processor_name(Process& p, char* name, int* length) {
     *length = static_cast<int>(strlen(name));
     return Err::ok;
 }
+
+Err alloc_mem(Process& p, int64_t bytes, Info* info, void* pointer_out) {
+    if (bytes < 0) return fail(Err::arg, "size %lld is negative", static_cast<long long>(bytes));
+    size_t align = 64;
+    char text[32];
+    if (info_lookup(info, "mpi_minimum_memory_alignment", text, sizeof text)) {
+        char* end = nullptr;
+        unsigned long v = strtoul(text, &end, 10);
+        bool sound = end != text && *end == 0 && v != 0 && (v & (v - 1)) == 0 && v <= (2ul << 20);
+        if (!sound) return fail(Err::info_value, "mpi_minimum_memory_alignment \"%s\" is no power of two up to 2 MiB", text);
+        if (v > align) align = v;
+    }
+    void* block = p.heap->allocate(static_cast<size_t>(bytes), align);
+    if (block == nullptr) return fail(Err::no_mem, "no memory for %lld bytes", static_cast<long long>(bytes));
+    memcpy(pointer_out, &block, sizeof block);   // the address of the user's pointer, whatever its type
+    return Err::ok;
+}
+
+Err free_mem(Process& p, void* base) { return base == nullptr ? Err::ok : p.heap->release(base); }
 
 double wtick(Process&) { return os::clock_tick_s(); }
 

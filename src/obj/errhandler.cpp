@@ -1,9 +1,12 @@
 #include "obj/errhandler.hpp"
 
 #include <cstdlib>
+#include <strings.h>
 
 #include "obj/comm.hpp"
+#include "obj/info.hpp"
 #include "obj/process.hpp"
+#include "obj/registry.hpp"
 
 namespace weft::obj {
 
@@ -42,12 +45,46 @@ void release(Process& p, Errhandler& e) {
     p.free_errhandlers = &e;
 }
 
-Errhandler& default_errhandler(Process& p) {
-    if (p.self.kind == Kind::comm && p.self.errhandler != nullptr) return *p.self.errhandler;
-    return p.self_errhandler != nullptr ? *p.self_errhandler : errors_are_fatal;
+// What was asked for at launch (mpiexec -initial-errhandler).
+static Errhandler& initial_errhandler(Process& p) {
+    char name[40];
+    if (p.job == nullptr || !info_lookup(info_env(p), "mpi_initial_errhandler", name, sizeof name)) return errors_are_fatal;
+    if (strcasecmp(name, "mpi_errors_return") == 0) return errors_return;
+    return strcasecmp(name, "mpi_errors_abort") == 0 ? errors_abort : errors_are_fatal;
 }
 
-Errhandler& errhandler_of(Process&, const Comm& c) { return c.errhandler != nullptr ? *c.errhandler : errors_are_fatal; }
+Errhandler& default_errhandler(Process& p) {
+    if (p.self.kind == Kind::comm && p.self.errhandler != nullptr) return *p.self.errhandler;
+    return p.self_errhandler != nullptr ? *p.self_errhandler : initial_errhandler(p);
+}
+
+Errhandler& errhandler_of(Process& p, const Comm& c) { return c.errhandler != nullptr ? *c.errhandler : initial_errhandler(p); }
+
+static Err only_null(const File* f) { return f == nullptr ? Err::ok : fail(Err{MPI_ERR_FILE}, "no file (argument 1)"); }
+
+Errhandler& file_errhandler(Process& p) {
+    Errhandler* e = registry(p).file_errhandler;
+    return e != nullptr ? *e : errors_return;
+}
+
+Err file_set_errhandler(Process& p, File* f, Errhandler& e) {
+    WEFT_TRY(only_null(f));
+    if (!e.predefined() && e.target != Errhandler::file)
+        return fail(Err::errhandler, "this error handler is not one for files");
+    retain(e);
+    Errhandler* old = registry(p).file_errhandler;
+    registry(p).file_errhandler = &e;
+    if (old != nullptr) release(p, *old);
+    return Err::ok;
+}
+
+Err file_get_errhandler(Process& p, File* f, Errhandler** out) {
+    WEFT_TRY(only_null(f));
+    Errhandler& e = file_errhandler(p);
+    retain(e);
+    *out = &e;
+    return Err::ok;
+}
 
 Err comm_create_errhandler(Process& p, MPI_Comm_errhandler_function* fn, Errhandler** out) {
     return create(p, Errhandler::comm, reinterpret_cast<void (*)()>(fn), out);

@@ -12,6 +12,7 @@ namespace weft::obj {
 
 struct Process;
 struct Comm;
+struct File;
 
 struct Errhandler : Object {
     enum Action : uint8_t { fatal, abort, return_code, user };
@@ -48,6 +49,10 @@ Err file_create_errhandler(Process&, MPI_File_errhandler_function* fn, Errhandle
 Err session_create_errhandler(Process&, MPI_Session_errhandler_function* fn, Errhandler** out);
 Err comm_set_errhandler(Process&, Comm&, Errhandler&);
 Err comm_get_errhandler(Process&, Comm&, Errhandler** out);
+// Null stands for MPI_FILE_NULL, whose handler serves files that are yet to be opened. Starts as MPI_ERRORS_RETURN.
+Errhandler& file_errhandler(Process&);
+Err file_set_errhandler(Process&, File*, Errhandler&);
+Err file_get_errhandler(Process&, File*, Errhandler** out);
 Err errhandler_free(Process&, Errhandler** e);
 
 }  // namespace weft::obj

@@ -12,6 +12,7 @@ namespace weft::obj {
 
 struct Process;
 struct Info;
+struct Errhandler;
 struct Keyval;
 
 // A user's error class or code; the number is first_user_code + index.
@@ -25,6 +26,7 @@ struct UserError {
 struct Registry {
     Spin lock;
     Info* env;
+    Errhandler* file_errhandler;      // of MPI_FILE_NULL; null: as it starts
 
     UserError* errors;
     int32_t n_errors, error_capacity;
