@@ -18,7 +18,7 @@ static int rank = -1, size = -1;
             fprintf(stderr, "%s:%d: rank %d of %d: %s: ", __FILE__, __LINE__, rank, size, #cond); \
             fprintf(stderr, __VA_ARGS__);                                                    \
             fputc('\n', stderr);                                                             \
-            fflush(stderr);                                                                  \
+            fflush(NULL);                                                                    \
             MPI_Abort(MPI_COMM_WORLD, 1);                                                    \
             _exit(1);                                                                        \
         }                                                                                    \
