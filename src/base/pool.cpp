@@ -1,21 +1,27 @@
 #include "base/pool.hpp"
 
 #include <cstdlib>
-#include <cstring>
 
 namespace weft {
 
 void* Pool::refill() {
-    // Block 0 of a slab chains the slabs, which keeps every slab reachable for leak checkers.
-    const size_t size = static_cast<size_t>(bytes) * (slab_blocks + 1);
-    auto* slab = static_cast<char*>(aligned_alloc(64, (size + 63) / 64 * 64));
-    if (slab == nullptr) return nullptr;
-    memset(slab, 0, size);
-    auto* chain = reinterpret_cast<Block*>(slab);
-    chain->next = slabs;
-    slabs = chain;
-    for (uint32_t i = slab_blocks; i > 1; --i) give(slab + static_cast<size_t>(i) * bytes);
-    return slab + bytes;
+    if (fresh == fresh_end) {
+        // Zeroed memory that nothing has touched costs nothing until it is used. One line at the front is the chain.
+        const size_t size = static_cast<size_t>(bytes) * slab_blocks;
+        auto* slab = static_cast<char*>(calloc(1, size + 2 * 64));
+        if (slab == nullptr) return nullptr;
+        auto* chain = reinterpret_cast<Block*>(slab);
+        chain->next = slabs;
+        slabs = chain;
+        fresh = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(slab) + 64 + 63) & ~uintptr_t{63});
+        fresh_end = fresh + size;
+        if (size < size_t{1} << 20) slab_blocks *= 2;
+    }
+    // A few at a time, so that most calls of take() find the free list.
+    for (int i = 0; i < 16 && fresh + bytes < fresh_end; ++i, fresh += bytes) give(fresh);
+    void* b = fresh;
+    fresh += bytes;
+    return b;
 }
 
 }  // namespace weft

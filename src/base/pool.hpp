@@ -17,11 +17,13 @@ struct Pool {
         Block* next;
     };
     Block* free = nullptr;
-    Block* slabs = nullptr;
+    char* fresh = nullptr;      // blocks of the newest slab that were never used
+    char* fresh_end = nullptr;
+    Block* slabs = nullptr;     // all of them, so that leak checkers find them
     uint32_t bytes;
-    uint32_t slab_blocks;
+    uint32_t slab_blocks;       // of the next slab: each is twice the one before, up to a megabyte
 
-    constexpr Pool(uint32_t block_bytes, uint32_t blocks_per_slab) : bytes(block_bytes), slab_blocks(blocks_per_slab) {}
+    constexpr Pool(uint32_t block_bytes, uint32_t first_slab_blocks) : bytes(block_bytes), slab_blocks(first_slab_blocks) {}
 
     // Null when memory is exhausted. A fresh block is zeroed; a reused one holds what its last user left.
     WEFT_INLINE void* take() {

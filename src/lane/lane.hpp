@@ -119,9 +119,9 @@ struct Lane {
     Fifo moving;                           // transfers under way or offered
     Fifo asked;                            // sends whose receive waits for an offer, when descriptors have run out
     Contest contest;
-    Pool requests{64, 255};
-    Pool unexpected_pool{sizeof(Unexpected), 63};
-    Pool moving_pool{64, 63};
+    Pool requests{64, 64};
+    Pool unexpected_pool{sizeof(Unexpected), 32};
+    Pool moving_pool{64, 32};
     uint16_t transfers_free[wire::shm::transfers_per_rank];
     uint32_t transfers_free_count = 0;
     int self = 0;                          // this rank's number on the node
