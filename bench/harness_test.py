@@ -12,6 +12,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "count")]
+import callgrind  # noqa: E402
 import weft_count  # noqa: E402
 from weft_bench import bars, libraries, machine, runner, text  # noqa: E402
 
@@ -118,20 +119,35 @@ class Counting(unittest.TestCase):
                 (folder / f"callgrind.1.{i}").write_text(
                     f"desc: Trigger: Client Request: {name}\nsummary: {cost}\ntotals: {cost + 1}\n")
             (folder / "callgrind.1").write_text("desc: Trigger: Program termination\nsummary: 7\n")
-            measured, files = weft_count.phases(folder)
+            measured, files = callgrind.phases(folder)
         self.assertEqual(weft_count.per_call(measured, "send", slope=True), 100 - 3)
         self.assertEqual(weft_count.per_call(measured, "send", slope=False), 6470 / 64)
         self.assertEqual(files["send", 64].name, "callgrind.1.0")
 
     def test_growth_is_seen_and_slack_is_small(self):
         row = weft_count.ROWS[0]
-        self.assertTrue(weft_count.verdict(row, "default", 81, 80)[1])
-        self.assertFalse(weft_count.verdict(row, "default", 80, 80)[1])
-        self.assertFalse(weft_count.verdict(row, "default", 80, None)[1])
+        self.assertTrue(weft_count.verdict(row, "default", {"count": 81}, {"count": 80})[1])
+        self.assertFalse(weft_count.verdict(row, "default", {"count": 80}, {"count": 80})[1])
+        self.assertTrue(weft_count.verdict(row, "default", {"count": 80, "plt": 1}, {"count": 80, "plt": 0})[1])
+        self.assertFalse(weft_count.verdict(row, "default", {"count": 80}, None)[1])
 
     def test_over_budget_is_said(self):
-        row = weft_count.ROWS[0]
-        self.assertIn("over budget", weft_count.verdict(row, "default", row.budget["default"] + 1, None)[0])
+        row = next(r for r in weft_count.ROWS if r.most)
+        said = weft_count.verdict(row, "default", {"count": row.budget["default"] + 1, "atomic": 2, "plt": 0}, None)[0]
+        self.assertEqual(said, "new, over budget, atomic over 1")
+
+    def test_own_costs_of_a_dump(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            dump = pathlib.Path(scratch) / "dump"
+            dump.write_text("positions: instr line\nob=(1) /x/libmpi_abi.so.1\nfl=(1) a.cpp\nfn=(1) send\n"
+                            "0x100 10 64\n+4 * 64\nfi=(2) b.hpp\n+1 -3 32\ncfn=(2) other\n"
+                            "calls=64 0x900 5\n0x110 10 6400\nfe=(1)\n+2 +1 64\n")
+            costs = callgrind.own_costs(dump)
+            kinds = callgrind.kinds_executed(dump, "libmpi_abi.so.1", {0x104: "atomic", 0x112: "plt"}, 64)
+        spots = {(s.file, s.line, s.address): cost for s, cost in costs.items()}
+        self.assertEqual(spots, {("a.cpp", 10, 0x100): 64, ("a.cpp", 10, 0x104): 64, ("b.hpp", 7, 0x105): 32,
+                                 ("a.cpp", 11, 0x112): 64})
+        self.assertEqual(kinds, {"atomic": 1, "indirect": 0, "plt": 1})
 
     def test_every_budget_is_named_once(self):
         self.assertEqual(len({row.what for row in weft_count.ROWS}), len(weft_count.ROWS))

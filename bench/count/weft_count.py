@@ -16,12 +16,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 from weft_bench import libraries, runner  # noqa: E402
 from weft_bench.text import table  # noqa: E402
+import callgrind  # noqa: E402
 
 BASELINES = HERE / "baselines.json"
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
@@ -38,13 +39,15 @@ class Row:
     wire: str
     phase: str
     budget: dict
+    most: dict = field(default_factory=dict)  # of each kind of instruction that should not be there
 
 
+NOTHING_SLOW = {"atomic": 1, "indirect": 0, "plt": 0}
 ROWS = (
     Row("MPI_Isend, null wire", "null", "isend", {"default": 90, "optimised": 30}),
     Row("MPI_Wait on a finished request", "null", "wait", {"default": 30, "optimised": 15}),
-    Row("MPI_Send, shared memory", "shm", "send", {"default": 140, "optimised": 80}),
-    Row("MPI_Isend, shared memory", "shm", "isend", {"default": 140, "optimised": 80}),
+    Row("MPI_Send, shared memory", "shm", "send", {"default": 140, "optimised": 80}, NOTHING_SLOW),
+    Row("MPI_Isend, shared memory", "shm", "isend", {"default": 140, "optimised": 80}, NOTHING_SLOW),
     Row("MPI_Recv of an arrived message", "shm", "recv", {"default": 180, "optimised": 110}),
     Row("Isend x 64 + Waitall, per message", "shm", "isend-burst", {"default": 180, "optimised": 100}),
     Row("Irecv x 64 + Waitall, per message", "shm", "irecv-burst", {"default": 220, "optimised": 140}),
@@ -101,7 +104,8 @@ def optimised_driver(root, out):
 
 
 def valgrind(out, slope):
-    command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}/callgrind.%p"]
+    command = ["valgrind", "--quiet", "--tool=callgrind", "--dump-instr=yes",
+               f"--callgrind-out-file={out}/callgrind.%p"]
     if slope:
         return [*command, "--collect-atstart=no"]
     return [*command, *(f"--toggle-collect=*MPI_{name}" for name in COUNTED)]
@@ -121,19 +125,6 @@ def run_counted(program, wire, slope, launch, env, out):
         raise Failed(str(why)) from None
 
 
-def phases(out):
-    """{phase: {calls: [instructions of each repetition]}} from the dumps of one run, and the dump of each phase."""
-    found, files = {}, {}
-    for path in out.glob("callgrind.*"):
-        head = path.read_text(errors="replace")
-        name = re.search(r"^desc: Trigger: Client Request: (\S+) (\d+)$", head, re.M)
-        cost = re.search(r"^summary: (\d+)", head, re.M)
-        if name and cost:
-            found.setdefault(name[1], {}).setdefault(int(name[2]), []).append(int(cost[1]))
-            files[name[1], int(name[2])] = path
-    return found, files
-
-
 def per_call(measured, phase, slope):
     costs = {n: statistics.median(values) for n, values in measured[phase].items()}
     if not slope:
@@ -146,24 +137,42 @@ def environment():
     return {k: v for k, v in os.environ.items() if not k.startswith(libraries.FOREIGN)}
 
 
+@dataclass
+class Counted:
+    """One build's rows: instructions per call, what else a call executed, and the dumps behind both."""
+    counts: dict
+    kinds: dict
+    files: dict
+
+    def of(self, what):
+        return {"count": self.counts[what], **self.kinds.get(what, {})}
+
+
+def collect(measured, files, wire, slope, into, library=None):
+    special = callgrind.kinds_in(library) if library else None
+    for row in ROWS:
+        if row.wire != wire:
+            continue
+        if row.phase not in measured:
+            raise Failed(f"callgrind left no counts for {row.what}")
+        into.counts[row.what] = round(per_call(measured, row.phase, slope), 2)
+        into.files[row.what] = files[row.phase, LONG]
+        if library:
+            into.kinds[row.what] = callgrind.kinds_executed(files[row.phase, LONG], library.name, special, LONG)
+
+
 def count_build(args, build, work):
-    """{row: instructions} of one build of Weft, and the dumps for --annotate."""
+    """One build of Weft, over both wires."""
     slope = build == "optimised"
     program = (optimised_driver if slope else default_driver)(args.root, work)
     env = {**environment(), "LD_LIBRARY_PATH": str(args.root / "lib")}
-    counts, dumps = {}, {}
+    result = Counted({}, {}, {})
     for wire in ("null", "shm"):
         out = work / wire
         out.mkdir()
         run_counted(program, wire, slope, [str(args.root / "bin" / "mpiexec")], env, out)
-        measured, files = phases(out)
-        for row in ROWS:
-            if row.wire == wire:
-                if row.phase not in measured:
-                    raise Failed(f"{build}: callgrind left no counts for {row.what}")
-                counts[row.what] = round(per_call(measured, row.phase, slope), 2)
-                dumps[row.what] = files[row.phase, LONG]
-    return counts, dumps
+        collect(*callgrind.phases(out), wire, slope, result, None if slope else args.root / "lib" / "libmpi_abi.so.1")
+    return result
 
 
 def count_peer(args, name, work):
@@ -185,81 +194,32 @@ def count_peer(args, name, work):
     out = work / "shm"
     out.mkdir()
     run_counted(program, "shm", False, peer.launch, peer.environment(), out)
-    measured, files = phases(out)
-    counts = {row.what: round(per_call(measured, row.phase, False), 2) for row in ROWS if row.wire == "shm"}
-    return counts, {row.what: files[row.phase, LONG] for row in ROWS if row.wire == "shm"}
+    result = Counted({}, {}, {})
+    collect(*callgrind.phases(out), "shm", False, result)
+    return result
 
 
-def own_costs(dump):
-    """{(function, file, line): instructions} of a dump, inlined code under the file and line it was written in."""
-    names, costs = {}, {}
-    place = {"fn": "?", "file": "?"}
-    line, inclusive = 0, False
-
-    def name_of(kind, text):
-        found = re.match(r"\((\d+)\)(?: (.*))?", text)
-        if not found:
-            return text
-        if found[2]:
-            names[kind, found[1]] = found[2]
-        return names.get((kind, found[1]), "?")
-
-    for text in dump.read_text(errors="replace").splitlines():
-        record = re.match(r"(fl|fi|fe|fn|ob|cfi|cfl|cfn|cob)=(.*)", text)
-        if record:
-            kind = {"fn": "fn", "cfn": "fn", "ob": "ob", "cob": "ob"}.get(record[1], "file")
-            name = name_of(kind, record[2])
-            if record[1] in ("fl", "fi", "fe"):
-                place["file"] = name
-            elif record[1] == "fn":
-                place["fn"] = name
-            continue
-        if text.startswith("calls="):
-            inclusive = True  # the next line is the callee's cost, counted where it was spent
-            continue
-        cost = re.match(r"([+-]?\d+|\*) (\d+)$", text)
-        if cost:
-            line = line if cost[1] == "*" else line + int(cost[1]) if cost[1][0] in "+-" else int(cost[1])
-            if not inclusive:
-                key = (place["fn"], place["file"], line)
-                costs[key] = costs.get(key, 0) + int(cost[2])
-            inclusive = False
-    return costs
+def verdict(row, build, now, base):
+    """What to say about one row, and whether anything in it grew."""
+    said = []
+    if not base:
+        said.append("new")
+    grown = [kind for kind, value in now.items()
+             if base and value > base.get(kind, value) + (SLACK[row.wire] if kind == "count" else 0.05)]
+    said += [f"{kind} GREW from {base[kind]:g}" for kind in grown]
+    if base and now["count"] < base["count"] - 1:
+        said.append(f"was {base['count']:g}")
+    if row.budget.get(build, now["count"]) < now["count"]:
+        said.append("over budget")
+    said += [f"{kind} over {most:g}" for kind, most in row.most.items() if now.get(kind, 0) > most]
+    return ", ".join(said), bool(grown)
 
 
-def short(file):
-    return re.sub(r"^.*/(?=(src|gen|bench)/)", "", file)
-
-
-def annotate(dump, calls, by_line):
-    """The cost of one call, by function and the file its code was written in; by line too, when asked."""
-    costs, groups = own_costs(dump), {}
-    for (function, file, line), cost in costs.items():
-        groups.setdefault((function, short(file)), []).append((line, cost))
-    for (function, file), lines in sorted(groups.items(), key=lambda item: -sum(c for _, c in item[1])):
-        total = sum(cost for _, cost in lines) / calls
-        if total < 0.05:
-            continue
-        print(f"  {total:8.1f}  {function}  [{file}]")
-        for line, cost in sorted(lines) if by_line else ():
-            print(f"  {'':8s}    {cost / calls:6.1f}  line {line}")
-
-
-def verdict(row, build, count, base):
-    """What to say about one count, and whether it grew."""
-    grew = base is not None and count > base + SLACK[row.wire]
-    said = f"GREW from {base:g}" if grew else "new" if base is None else "" if count > base - 1 else f"was {base:g}"
-    budget = row.budget.get(build)
-    if budget and count > budget:
-        said = (said + ", " if said else "") + "over budget"
-    return said, grew
-
-
-def store(compiler, counted):
+def store(compiler, result):
     known = json.loads(BASELINES.read_text()) if BASELINES.exists() else {}
     mine = known.setdefault(compiler, {})
-    for build, counts in counted.items():
-        mine[build] = counts
+    for build, counted in result.items():
+        mine[build] = {what: counted.of(what) for what in counted.counts}
     BASELINES.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
 
 
@@ -281,10 +241,9 @@ def parse():
 
 
 def count(args, work):
-    """{build: (counts, dumps)}"""
-    names = [args.library] if args.library else args.build or ["default", "optimised"]
+    """{build: Counted}"""
     result = {}
-    for name in names:
+    for name in [args.library] if args.library else args.build or ["default", "optimised"]:
         place = work / name
         place.mkdir(parents=True)
         result[name] = count_peer(args, name, place) if args.library else count_build(args, name, place)
@@ -292,24 +251,31 @@ def count(args, work):
 
 
 def present(args, compiler, result, base):
-    """Prints the table; returns the rows as data and the names of those that grew."""
+    """Prints the table; returns the names of the rows that grew."""
     rows, shown, grown = [], [], []
-    for build, (counts, dumps) in result.items():
-        for row in ROWS:
-            if row.what not in counts:
-                continue
-            said, grew = verdict(row, build, counts[row.what], base.get(build, {}).get(row.what))
+    for build, counted in result.items():
+        for row in (r for r in ROWS if r.what in counted.counts):
+            now, budget = counted.of(row.what), row.budget.get(build)
+            said, grew = verdict(row, build, now, base.get(build, {}).get(row.what))
             if grew:
                 grown.append(f"{row.what} ({build})")
-            budget = row.budget.get(build)
-            rows.append({"what": row.what, "build": build, "count": counts[row.what], "budget": budget})
-            shown.append([row.what, build, f"{counts[row.what]:.1f}", budget or "-", said])
+            rows.append({"what": row.what, "build": build, "budget": budget, "said": said, **now})
+            kinds = [f"{now[k]:g}" if k in now else "" for k in callgrind.KINDS]
+            shown.append([row.what, build, f"{now['count']:.1f}", budget or "-", *kinds, said])
     if args.json:
         print(json.dumps({"compiler": compiler, "rows": rows}, indent=1))
     else:
-        print(f"instructions per call, 8 bytes, {compiler}")
-        print(table(["path", "build", "count", "budget", ""], shown, left=2))
+        print(f"instructions per call, 8 bytes, {compiler}; of them atomic read-modify-writes, indirect and PLT calls")
+        print(table(["path", "build", "count", "budget", *callgrind.KINDS, ""], shown, left=2))
     return grown
+
+
+def annotate(args, result):
+    for build, counted in result.items():
+        for what, file in counted.files.items():
+            if args.annotate.lower() in what.lower():
+                print(f"\n{what}, {build}: instructions per call by function and file")
+                callgrind.annotate(file, LONG, args.lines)
 
 
 def main():
@@ -318,22 +284,18 @@ def main():
         print("weft count: valgrind is not installed", file=sys.stderr)
         return BROKEN
     with tempfile.TemporaryDirectory(prefix="weft-count-") as scratch:
-        work = args.keep or pathlib.Path(scratch)
         try:
             compiler = args.library or compiler_of(args.root / "lib" / "libmpi_abi.so.1")
-            result = count(args, work)
+            result = count(args, args.keep or pathlib.Path(scratch))
         except Failed as why:
             print(f"weft count: {why}", file=sys.stderr)
             return BROKEN
         base = json.loads(BASELINES.read_text()).get(compiler, {}) if BASELINES.exists() else {}
         grown = present(args, compiler, result, base)
-        for build, (_, dumps) in result.items():
-            for what, dump in dumps.items():
-                if args.annotate and args.annotate.lower() in what.lower():
-                    print(f"\n{what}, {build}: instructions per call by function and file")
-                    annotate(dump, LONG, args.lines)
+        if args.annotate:
+            annotate(args, result)
     if args.update and not args.library:
-        store(compiler, {build: counts for build, (counts, _) in result.items()})
+        store(compiler, result)
     if args.check and not base:
         print(f"weft count: there is no baseline for {compiler}; the counts are only reported")
     if args.check and grown:
