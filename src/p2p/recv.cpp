@@ -58,7 +58,9 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
         s->cancelled = 0;
         s->bytes = r.count;
     }
-    if (r.error != 0) return fail(static_cast<Err>(r.error), "message from rank %d with tag %d is larger than the %ld bytes of the receive", r.rank, r.tag, static_cast<long>(b.bytes()));
+    if (r.error != 0)
+        return fail(static_cast<Err>(r.error), "message from rank %d with tag %d is larger than the %ld bytes of the receive",
+                    r.rank, r.tag, static_cast<long>(b.bytes()));
     return Err::ok;
 }
 
