@@ -3,6 +3,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
 import harness
@@ -85,6 +86,36 @@ class Descendants(LaunchTest):
                 "sys.exit(subprocess.run(sys.argv[1:]).returncode)")
         r = self.good("-n", 1, sys.executable, "-c", code, PROBE, "attach", "finalize")
         self.assertIn("rank=0 size=1", r.out)
+
+
+class Noise(LaunchTest):
+    """What reaches mpiexec's sockets is not all from well-behaved ranks."""
+    noisy = os.path.join(os.path.dirname(os.path.abspath(__file__)), "noisy_rank.py")
+
+    def seed(self):
+        return int(os.environ.get("WEFT_SEED", time.time_ns() % 1_000_000))
+
+    def test_at_the_door(self):
+        seed = self.seed()
+        for i in range(3):
+            with self.subTest(seed=seed + i):
+                r = self.good("-n", 2, sys.executable, self.noisy, seed + i, PROBE, "attach", "barrier", "finalize")
+                self.assertEqual({fields(line)["size"] for line in r.out.splitlines()}, {"2"}, r)
+                self.assertEqual(r.err, "", r)
+
+    def test_between_the_words(self):
+        seed = self.seed()
+        for i in range(3):
+            with self.subTest(seed=seed + i):
+                r = self.good("-n", 2, sys.executable, self.noisy, "words", seed + i)
+                self.assertEqual(r.out, "finalized\n" * 2, r)
+
+
+class Nested(LaunchTest):
+    def test_jobs_in_a_job(self):
+        r = self.good("-n", 2, MPIEXEC, "-n", 2, PROBE, "attach", "barrier", "finalize")
+        seen = sorted((fields(line)["rank"], fields(line)["size"]) for line in r.out.splitlines())
+        self.assertEqual(seen, [("0", "2")] * 2 + [("1", "2")] * 2, r)
 
 
 class Alone(unittest.TestCase):
