@@ -67,9 +67,7 @@ def python_with_matplotlib():
     return str(python)
 
 
-def picture(result, out):
-    data_file = out / "weft.json"
-    data_file.write_text(json.dumps(result, indent=1), encoding="utf-8")
+def picture(result, out, data_file):
     python = python_with_matplotlib()
     script = libraries.SOURCES / "weft_bench" / "picture.py"
     if not python:
@@ -90,6 +88,7 @@ def main():
     parser.add_argument("--libraries", help="names separated by commas; all that are installed otherwise")
     parser.add_argument("--reps", type=int, default=3, help="launches of every library and test (3)")
     parser.add_argument("--quick", action="store_true", help="one launch each, short windows")
+    parser.add_argument("--no-picture", action="store_true", help="the tables and the numbers alone")
     args = parser.parse_args()
     found, absent = libraries.discover(args.build_dir, args.libraries.split(",") if args.libraries else None)
     if not found:
@@ -111,7 +110,10 @@ def main():
     for name, why in {**absent, **broken}.items():
         print(f"not in the comparison: {name}: {why}")
     args.out.mkdir(parents=True, exist_ok=True)
-    picture(result, args.out)
+    data_file = args.out / "weft.json"
+    data_file.write_text(json.dumps(result, indent=1), encoding="utf-8")
+    if not args.no_picture:
+        picture(result, args.out, data_file)
     if "weft" in broken or "weft" in absent and not args.libraries:
         raise SystemExit(1)
 

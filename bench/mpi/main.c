@@ -28,11 +28,11 @@ static const Test tests[] = {
 };
 enum { test_count = sizeof tests / sizeof tests[0] };
 
-static void usage(FILE *to)
+static void usage(void)
 {
-    fputs("usage: mpiexec -n 2 weft-bench TEST [options]\n\ntests:\n", to);
+    fputs("usage: mpiexec -n 2 weft-bench TEST [options]\n\ntests:\n", stdout);
     for (int i = 0; i < test_count; i++)
-        fprintf(to, "  %-10s %s\n", tests[i].name, tests[i].what);
+        printf("  %-10s %s\n", tests[i].name, tests[i].what);
     fputs("\noptions:\n"
           "  -m LO:HI        message sizes in bytes, doubling\n"
           "  -r N            timed windows per size, each reported (5)\n"
@@ -46,7 +46,7 @@ static void usage(FILE *to)
           "  --no-pin        leave the ranks where the launcher put them\n"
           "  --no-rewrite    send the same bytes again and again\n"
           "  -j, --json      one JSON object per line, with every sample\n",
-          to);
+          stdout);
 }
 
 static bool parse_sizes(Options *o, const char *text)
@@ -125,6 +125,8 @@ static bool parse(Options *o, int argc, char **argv)
     }
     if (!o->buffers)
         o->buffers = o->window;
+    if (!o->test)
+        fputs("weft-bench: which test?\n", stderr);
     return o->test != NULL;
 }
 
@@ -165,11 +167,11 @@ int main(int argc, char **argv)
 {
     static World world;
     if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
-        usage(stdout);
+        usage();
         return 0;
     }
     if (!parse(&world.opt, argc, argv)) {
-        usage(stderr);
+        fputs("weft-bench: -h lists tests and options\n", stderr);
         return 2;
     }
     MPI_Init(&argc, &argv);

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Every test of weft-bench runs on Weft, checks what it receives, and reports what it was asked for; so does the demo.
+
+programs_test.py --root BUILD
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from weft_bench import libraries, runner  # noqa: E402
+
+ROOT = None
+SHORT = ["-t", 1, "-w", 1, "-r", 2]
+
+
+class Programs(unittest.TestCase):
+    def bench(self, ranks, test, *args):
+        return runner.bench(libraries.weft(ROOT), ranks, [test, *SHORT, *args], timeout_s=120)
+
+    def positive(self, lines, count):
+        for line in lines:
+            self.assertEqual(len(line["samples"]), count)
+            self.assertTrue(all(v > 0 for v in line["samples"]), line)
+
+    def test_latency_and_bandwidth_cover_every_size(self):
+        for test in ("latency", "bandwidth"):
+            lines = self.bench(2, test, "-m", "1:1048576")
+            self.assertEqual([line["bytes"] for line in lines], [1 << i for i in range(21)])
+            self.positive(lines, 2)
+
+    def test_few_buffers_and_no_rewriting(self):
+        self.positive(self.bench(2, "bandwidth", "-m", "4096:8192", "--buffers", 3, "--window", 10, "--no-rewrite"), 2)
+
+    def test_rate(self):
+        self.positive(self.bench(2, "rate"), 2)
+
+    def test_limits_alternate(self):
+        lines = self.bench(2, "limits", "--pairs", 4)
+        self.assertEqual([line["test"] for line in lines], ["two lines", "one line", "mpi", "mpi / two lines"])
+        self.positive(lines, 4)
+        pairs = zip(lines[0]["samples"], lines[2]["samples"], lines[3]["samples"])
+        for raw, mpi, ratio in pairs:
+            self.assertAlmostEqual(ratio, mpi / raw, delta=1e-6 * ratio)
+
+    def test_ring_of_more_ranks_than_cores(self):
+        self.positive(self.bench(5, "ring", "--hops", 500), 2)
+
+    def test_footprint_reports_every_rank(self):
+        self.positive(self.bench(3, "footprint"), 3)
+
+    def test_copies(self):
+        self.positive(self.bench(2, "copies", "-m", "4096:8192"), 2)
+
+    def test_hello(self):
+        self.assertGreater(runner.hello(libraries.weft(ROOT), 4), 0)
+
+    def test_what_it_cannot_do_it_says(self):
+        for args, text in ((["nonsense"], "no test named nonsense"), (["latency", "-m", "0"], "bad value for -m"),
+                           (["latency", "--no-such-option", "1"], "cannot use option")):
+            with self.assertRaisesRegex(runner.Broken, text):
+                runner.execute(libraries.weft(ROOT).command(2, "weft-bench", args), libraries.weft(ROOT).environment())
+        with self.assertRaisesRegex(runner.Broken, "needs exactly 2 ranks"):
+            self.bench(3, "latency")
+
+    def test_the_demo_writes_its_numbers(self):
+        with tempfile.TemporaryDirectory() as out:
+            done = subprocess.run([sys.executable, "-B", str(HERE / "demo.py"), "--build-dir", str(ROOT), "--quick",
+                                   "--libraries", "weft", "--no-picture", "--out", out], capture_output=True, text=True,
+                                  timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            result = json.loads((pathlib.Path(out) / "weft.json").read_text())
+        for heading in ("Latency", "Bandwidth", "Rate"):
+            self.assertIn(f"\n{heading} (", done.stdout)
+        self.assertEqual(len(result["data"]["weft"]["latency"]), 23)
+        self.assertIn("Weft: bandwidth, 1 of 1", done.stderr)  # the progress it made
+
+
+if __name__ == "__main__":
+    at = sys.argv.index("--root")
+    ROOT = pathlib.Path(sys.argv[at + 1]).resolve()
+    del sys.argv[at:at + 2]
+    unittest.main()
