@@ -36,10 +36,15 @@ def run_test(args):
                 continue
             for line in lines:
                 units[line["test"]] = line["unit"]
-                samples.setdefault((line["test"], line["bytes"]), {}).setdefault(library.name, []).extend(line["samples"])
+                by_name = samples.setdefault((line["test"], line["bytes"]), {})
+                by_name.setdefault(library.name, []).extend(line["samples"])
     for library in found:
-        rows = [[test, size_name(size) if size else "", number(median(v[library.name])), units[test], spread(v[library.name]),
-                 len(v[library.name])] for (test, size), v in samples.items() if library.name in v]
+        rows = []
+        for (test, size), by_name in samples.items():
+            values = by_name.get(library.name)
+            if values:
+                rows.append([test, size_name(size) if size else "", number(median(values)), units[test],
+                             spread(values), len(values)])
         print(f"\n{library.label}")
         print(table(["test", "size", "median", "unit", "range", "n"], rows))
     return status

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The harness itself: its arithmetic, its verdicts, its guards against measuring the wrong thing, the plain comparators.
+"""The harness itself: its arithmetic, its verdicts, its guards against measuring the wrong thing, its comparators.
 
 harness_test.py --programs DIR   (the folder of weft-bench-plain)
 """

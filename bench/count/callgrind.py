@@ -1,4 +1,4 @@
-"""Reads what callgrind leaves: the phases of `counted`, which code the instructions belong to, and what kind they are."""
+"""Reads what callgrind leaves: the phases of `counted`, which code their instructions are, and of what kind."""
 import re
 import subprocess
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-/* The program `weft count` runs under callgrind: short loops of one call each, cut into named phases by client requests.
+/* The program `weft count` runs under callgrind: short loops of one call each, cut into phases by client requests.
  * Rank 0 is counted; rank 1, where there is one, runs natively and does the other half. Who waits for whom is settled
  * through a shared page, never by MPI, so that nothing but the phase's own calls meets the library.
  *

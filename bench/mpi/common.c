@@ -108,7 +108,8 @@ void report(const World *w, const char *test, size_t bytes, const char *unit, co
         return;
     double middle = median_of(samples, count);
     if (w->opt.json) {
-        printf("{\"test\":\"%s\",\"bytes\":%zu,\"unit\":\"%s\",\"median\":%.9g,\"samples\":[", test, bytes, unit, middle);
+        printf("{\"test\":\"%s\",\"bytes\":%zu,\"unit\":\"%s\",\"median\":%.9g,\"samples\":[", test, bytes, unit,
+               middle);
         for (int i = 0; i < count; i++)
             printf("%s%.9g", i ? "," : "", samples[i]);
         printf("]}\n");
@@ -123,7 +124,7 @@ void report(const World *w, const char *test, size_t bytes, const char *unit, co
     fflush(stdout);
 }
 
-/* The name travels by message and is unlinked once both sides have it open, so a crash leaves at most one empty page. */
+/* The name travels by message and is unlinked once both sides have it open, so a crash leaves at most one page. */
 void *share_page(const World *w, size_t bytes)
 {
     static const char *const places[] = {"/dev/shm", "/tmp"};

@@ -1,4 +1,4 @@
-/* Memory: what each rank holds, shared pages counted by share (PSS), after a short and a long message with every peer. */
+/* Memory: what each rank holds, shared pages counted by share (PSS), after a short and a long message to everyone. */
 #include "bench.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* The comparators without any MPI: the same token, the same pinning, shared memory and sched_yield; and the rate of a bare
- * ring of cache lines from one process to another, one 64-byte message in each (stream).
- * weft-bench-plain ring|pingpong|stream [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints weft-bench's JSON lines. */
+/* The comparators without any MPI: the same token, the same pinning, shared memory and sched_yield; and the rate of a
+ * bare ring of cache lines from one process to another, one 64-byte message in each (stream).
+ * weft-bench-plain ring|pingpong|stream [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints JSON lines like
+ * weft-bench. */
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -39,6 +39,6 @@ def caption(m):
 
 def warnings(m):
     if m["load"] > 0.5:
-        yield f"other work is running here (load {m['load']:.1f}): results will be worse and less steady than they could"
+        yield f"other work is running here (load {m['load']:.1f}): results are worse and less steady than they could be"
     if m["cpus"] < 2:
         yield "only one CPU is allowed here: two ranks take turns on it, and latencies are those of the scheduler"

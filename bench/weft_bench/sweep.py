@@ -6,7 +6,7 @@ TESTS = ("latency", "bandwidth")  # the rate of a window is its bandwidth in mes
 
 
 def measure(libraries, reps, sizes, progress, window_ms=3, samples=2):
-    """{library: {test: {bytes: [one value per repetition]}}}; a library that fails is left out and named in `broken`."""
+    """{library: {test: {bytes: [one value per repetition]}}}; a library that fails is left out, with the reason."""
     data, broken = {}, {}
     working = list(libraries)
     for rep in range(reps):

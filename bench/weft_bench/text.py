@@ -55,7 +55,8 @@ class Progress:
         if self.live:
             filled = int(32 * share)
             left_s = (time.monotonic() - self.start) / share * (1 - share) if share else 0
-            self.stream.write(f"\r[{'#' * filled}{'.' * (32 - filled)}] {share:4.0%}  {left_s:4.0f} s left  {what:<40.40}")
+            bar = "#" * filled + "." * (32 - filled)
+            self.stream.write(f"\r[{bar}] {share:4.0%}  {left_s:4.0f} s left  {what:<40.40}")
         elif int(share * 10) != self.said:
             self.said = int(share * 10)
             self.stream.write(f"{share:4.0%}  {what}\n")
