@@ -1,0 +1,72 @@
+#include "wire/shm/transfer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "os/memory.hpp"
+
+using namespace weft;
+using namespace weft::wire::shm;
+
+namespace {
+
+// Litmus of claim(): whatever the interleaving, each byte belongs to exactly one copier.
+TEST(Transfer, EveryByteIsClaimedOnce) {
+    for (uint64_t limit : {uint64_t{1}, uint64_t{4096}, uint64_t{1000003}}) {
+        auto t = std::make_unique<Transfer>();
+        offer(*t, nullptr, limit);
+        EXPECT_FALSE(accepted(*t));
+        accept(*t, nullptr, limit, false);
+        ASSERT_TRUE(accepted(*t));
+        std::vector<std::atomic<uint8_t>> owner(limit);
+        auto copier = [&](uint64_t block) {
+            for (uint64_t at; (at = claim(*t, block)) < limit;) {
+                const uint64_t n = limit - at < block ? limit - at : block;
+                for (uint64_t i = at; i < at + n; ++i) owner[i].fetch_add(1, std::memory_order_relaxed);
+                t->left.fetch_add(n, std::memory_order_release);
+                t->arrived.fetch_add(n, std::memory_order_release);
+            }
+        };
+        std::thread other(copier, 777);
+        copier(64);
+        other.join();
+        EXPECT_TRUE(all_left(*t));
+        EXPECT_TRUE(all_arrived(*t));
+        for (uint64_t i = 0; i < limit; ++i) ASSERT_EQ(owner[i].load(), 1) << i;
+    }
+}
+
+TEST(Transfer, BothSidesCopyByAttach) {
+    const int me = os::process_id();
+    std::vector<char> from(3'000'001), to(from.size(), 0);
+    for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 7);
+    if (!can_attach(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
+    auto t = std::make_unique<Transfer>();
+    offer(*t, from.data(), from.size());
+    accept(*t, to.data(), to.size(), true);
+    std::thread sender([&] { while (attach_block(*t, me, true) != 0) {} });
+    while (attach_block(*t, me, false) != 0) {}
+    sender.join();
+    EXPECT_TRUE(all_arrived(*t));
+    EXPECT_EQ(t->error.load(), 0u);
+    EXPECT_EQ(memcmp(from.data(), to.data(), from.size()), 0);
+}
+
+TEST(Transfer, ABadAddressEndsBothSidesWithAnError) {
+    const int me = os::process_id();
+    std::vector<char> from(100000);
+    if (!can_attach(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
+    auto t = std::make_unique<Transfer>();
+    offer(*t, from.data(), from.size());
+    accept(*t, reinterpret_cast<void*>(uintptr_t{16}), from.size(), true);
+    while (attach_block(*t, me, false) != 0) {}
+    EXPECT_TRUE(all_left(*t));
+    EXPECT_TRUE(all_arrived(*t));
+    EXPECT_NE(t->error.load(), 0u);
+}
+
+}  // namespace
