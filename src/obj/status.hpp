@@ -4,7 +4,8 @@
 
 namespace weft::obj {
 
-struct Status {
+// The user reads it as MPI_Status, also where link-time optimisation sees both sides.
+struct [[gnu::may_alias]] Status {
     int32_t source, tag, error;
     int32_t cancelled;  // MPI_internal[0]
     int64_t bytes;      // MPI_internal[1..2]
