@@ -72,7 +72,7 @@ def check(f, p):
     if k == 'buf_coll' and p.count:
         return f'door::good_coll_buffer({n}, {p.count.name}, {p.datatype.name}_, *{owner})'
     if k in ('requests', 'requests_in'):
-        return f'({n} != nullptr || {f.params[p.index - 1].name} == 0)'
+        return f'door::good_requests({n}, {f.params[p.index - 1].name})'
     if k in ('string', 'string_out', 'flag_out', 'int_out', 'count_out', 'size_out', 'int_inout', 'addr_out', 'status_in',
              'status_inout', 'keyval_out', 'keyval_inout'):
         return f'{n} != nullptr'

@@ -26,6 +26,14 @@ inline bool usable(const type::Type* t) {
     return is_type(t) && t->is(type::Type::committed);
 }
 
+// Handles of an array, null ones included. The array may be null only if it is empty.
+inline bool good_requests(const MPI_Request* a, int64_t n) {
+    if (a == nullptr) return n <= 0;
+    for (int64_t i = 0; i < n; i++)
+        if (WEFT_UNLIKELY(!good<Kind::request>(obj::request_of(a[i])))) return false;
+    return true;
+}
+
 inline bool active(const obj::Process& p) { return p.phase.load(std::memory_order_relaxed) == obj::Phase::active; }
 
 // MPI_BOTTOM is a null pointer in this ABI: right with nothing to transfer, and with a type made of addresses.

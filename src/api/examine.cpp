@@ -101,6 +101,15 @@ private:
                    ? Err::ok : fail(Err::request, "null request (argument %d, %s)", i + 1, name(i));
     }
 
+    Err some_requests(int i, int64_t n) const {
+        if (n <= 0) return Err::ok;
+        WEFT_TRY(not_null(i));
+        for (int64_t k = 0; k < n; k++)
+            if (obj::request_of(p_, handle<const MPI_Request*>(i)[k])->kind != Kind::request)
+                return fail(Err::request, "element %lld is no request (argument %d, %s)", static_cast<long long>(k), i + 1, name(i));
+        return Err::ok;
+    }
+
     Err peer(int i, bool source) const {
         int r = static_cast<int>(v_[i]);
         if (!comm_good() || r == obj::proc_null || (source && r == obj::any_source) || good_rank(*comm_, r)) return Err::ok;
@@ -196,7 +205,7 @@ private:
         case ArgKind::buf:
         case ArgKind::buf_coll: return a_buffer(a, i);
         case ArgKind::requests:
-        case ArgKind::requests_in: return v_[a.count] == 0 ? Err::ok : not_null(i);
+        case ArgKind::requests_in: return some_requests(i, v_[a.count]);
         case ArgKind::string: case ArgKind::string_out: case ArgKind::flag_out: case ArgKind::int_out:
         case ArgKind::int_inout: case ArgKind::count_out: case ArgKind::size_out: case ArgKind::addr_out:
         case ArgKind::status_in: case ArgKind::status_inout: case ArgKind::keyval_out: case ArgKind::keyval_inout:

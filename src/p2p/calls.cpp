@@ -166,7 +166,8 @@ Err request_get_status_any(Process& p, int64_t n, Request* const* handles, int* 
     const int64_t i = find_complete(n, handles);
     *flag = i != -1;
     *index = i < 0 ? obj::undefined : static_cast<int>(i);
-    if (i != -1) peek_status(i == -2 ? obj::null_request : *request_at(handles[i]), s);
+    if (i >= 0) peek_status(*request_at(handles[i]), s);
+    else if (i == -2 && s != nullptr) *s = obj::empty_status;
     return Err::ok;
 }
 

@@ -54,6 +54,8 @@ def good(kind, p):
         return 'MPI_REQUEST_NULL' if kind == 'request_null' else '&null_request'
     if kind in ('int', 'count', 'nonneg', 'dest', 'source', 'root', 'rank', 'target', 'tag_send', 'tag_recv', 'keyval'):
         return '1' if kind in ('count', 'nonneg') else '0'
+    if kind in ('requests', 'requests_in'):
+        return '&null_request'
     if kind in ('string',):
         return '"text"'
     if kind.endswith('_inout') and kind.removesuffix('_inout') in NULLS and kind != 'request_null_inout':
@@ -86,6 +88,8 @@ def bad(kind, f, kinds):
         return [('1', 'MPI_ERR_RANK'), ('-1', 'MPI_ERR_RANK')]
     if kind == 'root' and 'comm' in kinds:
         return [('1', 'MPI_ERR_ROOT'), ('-1', 'MPI_ERR_ROOT'), ('MPI_ROOT', 'MPI_ERR_ROOT')]
+    if kind in ('requests', 'requests_in'):
+        return [('(void *)0', 'MPI_ERR_ARG'), ('&dead_request', 'MPI_ERR_REQUEST')]
     if kind in NULL_POINTER:
         return [('(void *)0', 'MPI_ERR_ARG')]
     if kind.endswith('_inout') and kind.removesuffix('_inout') in INOUT_CLASS:
