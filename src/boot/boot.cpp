@@ -6,6 +6,7 @@
 
 #include "boot/foreign.hpp"
 #include "boot/pmi.hpp"
+#include "boot/pmix.hpp"
 #include "boot/protocol.hpp"
 #include "os/env.hpp"
 #include "os/process.hpp"
@@ -120,11 +121,13 @@ Err attach(Job* job) {
         if (!job->singleton) return Err::ok;
     }
     int pmi = pmi_descriptor();
-    return pmi >= 0 ? attach_pmi(job, pmi) : refuse_foreign();
+    if (pmi >= 0) return attach_pmi(job, pmi);
+    return under_pmix() ? attach_pmix(job) : refuse_foreign();
 }
 
 void finalized(Job* job) {
     if (job->launcher == Launcher::pmi) finalized_pmi(job);
+    if (job->launcher == Launcher::pmix) finalized_pmix();
     if (job->launcher != Launcher::mpiexec || job->link < 0) return;
     Finalized m{protocol_magic, Say::finalized};
     // If mpiexec is gone the lifeline is about to end this process; nobody is left to tell.
@@ -144,9 +147,11 @@ void abort(Job* job, int code, const char* text) {
         strncpy(m.text, text ? text : "", sizeof m.text - 1);
         if (os::send_message(job->link, &m, sizeof m, nullptr, 0)) os::exit_now(code);
     }
-    if (job && job->launcher == Launcher::pmi) abort_pmi(job, code, text);
     if (job && !job->singleton) os::say("weft: rank %d: aborted with code %d%s%s", job->rank, code, text && *text ? ": " : "", text ? text : "");
     else os::say("weft: aborted with code %d%s%s", code, text && *text ? ": " : "", text ? text : "");
+    // The reason is said before the launcher starts to kill.
+    if (job && job->launcher == Launcher::pmi) abort_pmi(job, code, text);
+    if (job && job->launcher == Launcher::pmix) abort_pmix(code, text);
     os::exit_now(code);
 }
 

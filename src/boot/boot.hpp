@@ -9,7 +9,7 @@
 
 namespace weft::boot {
 
-enum class Launcher : uint8_t { none, mpiexec, pmi };
+enum class Launcher : uint8_t { none, mpiexec, pmi, pmix };
 
 // Lives as long as the Process; may be attached again after detach.
 struct Job {

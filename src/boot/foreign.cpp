@@ -10,8 +10,6 @@ static Err refuse(const char* evidence, const char* remedy) {
 }
 
 Err refuse_foreign() {
-    if (os::env("PMIX_NAMESPACE"))
-        return refuse("PMIX_NAMESPACE is set", "use Weft's mpiexec inside the allocation, or unset PMIX_NAMESPACE to run alone");
     // SLURM_NTASKS alone is an allocation, where serial programs must run; a step of several tasks is a launch.
     if (os::env_int("SLURM_STEP_NUM_TASKS", 0) > 1)
         return refuse("SLURM_STEP_NUM_TASKS is above 1", "use Weft's mpiexec instead of srun");

@@ -1,6 +1,6 @@
 // Launchers that Weft cannot talk to: what in the environment proves one, and what it means here.
 // boot/ alone includes this; it holds no lock.
-// Evidence is firm only where a single process could not carry it: a namespace, a step or a world of several tasks.
+// Evidence is firm only where a single process could not carry it: a step or a world of several tasks.
 #pragma once
 #include "base/err.hpp"
 

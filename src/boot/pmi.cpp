@@ -4,16 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "boot/meeting.hpp"
 #include "os/env.hpp"
-#include "os/memory.hpp"
 #include "os/process.hpp"
 
 namespace weft::boot {
 namespace {
 
 constexpr size_t line_bytes = 4096;
-constexpr int cookie_digits = 32;
-
 // One line of answers: "cmd=x key=value key=value ...\n".
 struct Answer {
     char line[line_bytes];
@@ -68,124 +66,29 @@ bool read_line(int fd, Answer* a) {
     return read_line(fd, a) && a->is(expected) && (!a->get_int("rc", &rc) || rc == 0);
 }
 
-// What rank 0 publishes, and what it tells those who call.
-struct Meeting {
-    char node[96];
-    char name[48];
-    char cookie[cookie_digits + 1];
-};
-
-struct Caller {
-    char cookie[cookie_digits + 1];
-    uint64_t cpus[os::cpu_words];
-};
-
-struct Handout {
-    uint64_t id;
-    int32_t cpus;
-};
-
-bool make_meeting(Meeting* m) {
-    unsigned char random[cookie_digits / 2 + 12];
-    if (!os::random_bytes(random, sizeof random)) return false;
-    for (int i = 0; i < cookie_digits / 2; i++) snprintf(m->cookie + 2 * i, 3, "%02x", random[i]);
-    int at = snprintf(m->name, sizeof m->name, "weft-");
-    for (size_t i = cookie_digits / 2; i < sizeof random; i++)
-        at += snprintf(m->name + at, sizeof m->name - size_t(at), "%02x", random[i]);
-    os::node_identity(m->node, sizeof m->node);
-    return true;
-}
-
-// Rank 0: waits for all others, then gives each the segment and the number of CPUs they have together.
-Err hand_out(Job* job, int listener, const Meeting& m) {
-    uint64_t cpus[os::cpu_words];
-    os::cpu_mask(cpus);
-    // The peers' sockets, kept until all have come.
-    int* peers = static_cast<int*>(os::map_private(size_t(job->size) * sizeof(int)));
-    if (!peers) return fail(Err::no_mem, "no memory for the sockets of %d ranks", job->size);
-    int have = 0;
-    while (have < job->size - 1) {
-        int s = os::accept_one(listener);
-        if (s < 0) break;
-        Caller c;
-        int fd;
-        bool good = os::peer_is_same_user(s) && os::receive_message(s, &c, sizeof c, &fd, 1) == int64_t(sizeof c) &&
-                    memcmp(c.cookie, m.cookie, sizeof c.cookie) == 0;
-        if (!good) {
-            os::close_fd(&s);
-            continue;
-        }
-        for (int i = 0; i < os::cpu_words; i++) cpus[i] |= c.cpus[i];
-        peers[have++] = s;
-    }
-    bool all = have == job->size - 1;
-    int together = 0;
-    for (uint64_t word : cpus) together += __builtin_popcountll(word);
-    job->cpus = together > 0 ? together : 1;
-    Handout h{job->id, job->cpus};
-    for (int i = 0; i < have; i++) {
-        all = os::send_message(peers[i], &h, sizeof h, &job->memfd, 1) && all;
-        os::close_fd(&peers[i]);
-    }
-    os::unmap(peers, size_t(job->size) * sizeof(int));
-    return all ? Err::ok : fail(Err::other, "rank 0 could not give every rank the node's segment");
-}
-
-Err call(Job* job, const Meeting& m) {
-    char here[sizeof m.node];
-    os::node_identity(here, sizeof here);
-    if (strcmp(here, m.node) != 0)
-        return fail(Err::unsupported, "rank %d is not on rank 0's machine (or in another network namespace, or another user's); "
-                    "this version of Weft runs on one machine", job->rank);
-    int s = os::connect_abstract(m.name);
-    Caller c{};
-    memcpy(c.cookie, m.cookie, sizeof c.cookie);
-    os::cpu_mask(c.cpus);
-    Handout h;
-    bool good = s >= 0 && os::peer_is_same_user(s) && os::send_message(s, &c, sizeof c, nullptr, 0) &&
-                os::receive_message(s, &h, sizeof h, &job->memfd, 1) == int64_t(sizeof h) && job->memfd >= 0;
-    os::close_fd(&s);
-    if (!good) return fail(Err::other, "rank %d could not get the node's segment from rank 0", job->rank);
-    job->id = h.id;
-    job->cpus = h.cpus;
-    return Err::ok;
-}
-
 Err lost(const char* step) {
     return fail(Err::other, "the launcher behind PMI_FD does not answer %s in PMI-1; use Weft's mpiexec", step);
 }
 
-// Rank 0 publishes where it can be met; all pass the launcher's barrier; the others go there.
-Err meet(Job* job, int fd, const char* space) {
-    Answer a;
-    Meeting m{};
-    int listener = -1;
-    if (job->rank == 0) {
-        job->memfd = os::make_memfd("weft");
-        if (job->memfd < 0 || !os::random_bytes(&job->id, sizeof job->id) || !make_meeting(&m))
-            return fail(Err::other, "rank 0 cannot make the node's segment");
-        listener = os::listen_abstract(m.name);
-        if (listener < 0) return fail(Err::other, "rank 0 cannot make the socket for its peers");
-        if (!ask(fd, &a, "put_result", "cmd=put kvsname=%s key=weft-meeting value=%s!%s!%s\n", space, m.node, m.name, m.cookie))
-            return lost("put");
+// The launcher's part of a meeting.
+struct Wire {
+    int fd;
+    const char* space;
+
+    Err publish(const char* text) {
+        Answer a;
+        return ask(fd, &a, "put_result", "cmd=put kvsname=%s key=%s value=%s\n", space, meeting_key, text) ? Err::ok : lost("put");
     }
-    Err e = Err::ok;
-    if (!ask(fd, &a, "barrier_out", "cmd=barrier_in\n")) {
-        e = lost("barrier_in");
-    } else if (job->rank == 0) {
-        e = hand_out(job, listener, m);
-    } else {
-        char value[sizeof m + 8];
-        // Widths are the fields' sizes less their closing 0.
-        if (!ask(fd, &a, "get_result", "cmd=get kvsname=%s key=weft-meeting\n", space) ||
-            !a.get("value", value, sizeof value, true) || sscanf(value, "%95[^!]!%47[^!]!%32[^!]", m.node, m.name, m.cookie) != 3)
-            e = lost("get");
-        else
-            e = call(job, m);
+    Err barrier() {
+        Answer a;
+        return ask(fd, &a, "barrier_out", "cmd=barrier_in\n") ? Err::ok : lost("barrier_in");
     }
-    os::close_fd(&listener);
-    return e;
-}
+    Err look_up(char* text, size_t bytes) {
+        Answer a;
+        bool found = ask(fd, &a, "get_result", "cmd=get kvsname=%s key=%s\n", space, meeting_key) && a.get("value", text, bytes, true);
+        return found ? Err::ok : lost("get");
+    }
+};
 
 }  // namespace
 
@@ -215,7 +118,8 @@ Err attach_pmi(Job* job, int fd) {
     if (!ask(fd, &a, "my_kvsname", "cmd=get_my_kvsname\n") || !a.get("kvsname", space, sizeof space)) return lost("get_my_kvsname");
     if (ask(fd, &a, "appnum", "cmd=get_appnum\n") && a.get_int("appnum", &n)) job->appnum = int(n);
     if (ask(fd, &a, "universe_size", "cmd=get_universe_size\n") && a.get_int("size", &n) && n >= size) job->universe_size = int(n);
-    Err e = meet(job, fd, space);
+    Wire wire{fd, space};
+    Err e = meet(job, wire);
     if (e != Err::ok) {
         // Its peers would wait for a rank that cannot join; so the job ends here, and the reason is said before that.
         os::say("weft: rank %d: %s", job->rank, fail_text());

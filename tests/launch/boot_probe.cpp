@@ -36,7 +36,7 @@ static const char* info(const boot::Job& job, const char* key) {
     return "-";
 }
 
-// Words: attach finalize detach barrier info exit=N sleep=S kill=SIGNAL abort=N say=TEXT err=TEXT; `@R` before a word: rank R only.
+// Words: attach finalize detach barrier info exit=N run=COMMAND sleep=S kill=SIGNAL abort=N say=TEXT err=TEXT; `@R` before a word: rank R only.
 int main(int argc, char** argv) {
     static boot::Job job;
     const char* env_rank = getenv("WEFT_RANK");
@@ -63,6 +63,9 @@ int main(int argc, char** argv) {
         else if (name == "barrier") barrier(job);
         else if (name == "info") printf("%s=%s\n", value.c_str(), info(job, value.c_str()));
         else if (name == "exit") return atoi(value.c_str());
+        else if (name == "run") {
+            if (system(value.c_str()) != 0) return 98;
+        }
         else if (name == "sleep") usleep(useconds_t(atof(value.c_str()) * 1e6));
         else if (name == "kill") {
             signal(atoi(value.c_str()), SIG_DFL);  // a sanitizer may have taken it

