@@ -8,6 +8,12 @@
 
 namespace weft {
 
+// The compiler warns about branches that the size rules out.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wstringop-overread"
+
 // Copies 0..64 bytes by at most four overlapping moves; never reads or writes outside [0, bytes).
 WEFT_INLINE void copy_small(void* to, const void* from, size_t bytes) {
     auto* d = static_cast<char*>(to);
@@ -53,5 +59,7 @@ WEFT_INLINE void copy_small(void* to, const void* from, size_t bytes) {
         }
     }
 }
+
+#pragma GCC diagnostic pop
 
 }  // namespace weft

@@ -14,23 +14,6 @@
 
 namespace weft::obj {
 
-namespace {
-
-constexpr void prepare(Process& p) {
-    p.comms[0] = &p.null_comm;
-    p.comms[1] = &p.world;
-    p.comms[2] = &p.self;
-    p.null_comm.kind = Kind::null_handle;
-    p.null_comm.id = 256;
-    p.world.kind = p.self.kind = Kind::not_initialised;
-    p.world.id = 257;
-    p.self.id = 258;
-    p.sent_request.kind = Kind::request;
-    p.sent_request.flags = Request::shared;
-}
-
-}  // namespace
-
 Route route_to(Process& p, int32_t world_rank) {
     const lane::Limits& lim = p.lane->limits;
     if (world_rank == p.world_rank) return Route{Route::self, 0, 0, p.lane->self, -1, lim.eager_max};
@@ -43,7 +26,7 @@ namespace {
 // The Process that `process` starts at: constant-initialised, so that it is there before any constructor runs.
 struct First {
     Process p{};
-    constexpr First() { prepare(p); }
+    constexpr First() { prepare_process(p); }
 };
 constinit First first_process;
 

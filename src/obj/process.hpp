@@ -59,6 +59,19 @@ struct Process {
     comm::Directory* directory;  // process sets and what creates communicators without a parent; null until then
 };
 
+// A Process as it is before MPI_Init. The library's own is prepared at compile time; tests make more of them.
+constexpr void prepare_process(Process& p) {
+    p.comms[0] = &p.null_comm;
+    p.comms[1] = &p.world;
+    p.comms[2] = &p.self;
+    p.null_comm.kind = Kind::null_handle;
+    p.null_comm.id = 256;
+    p.world.kind = p.self.kind = Kind::not_initialised;
+    p.world.id = 257;
+    p.self.id = 258;
+    p.sent_request.kind = Kind::request;
+    p.sent_request.flags = Request::shared;
+}
 // Brings up everything below communicators, then WORLD and SELF. `job` says who this process is; it is kept.
 Err start_process(Process&, ThreadLevel, boot::Job* job);
 // Closes the wires and the heap. Handles that the program still holds stay readable.

@@ -148,7 +148,7 @@ struct Arrivals {
 
 private:
     bool over_credit(int peer, int64_t bytes) {
-        return WEFT_UNLIKELY(g.lane.peers[peer].unexpected_bytes + bytes > g.lane.limits.credit) && !wanted(g, peer);
+        return WEFT_UNLIKELY(g.lane.peers[peer].unexpected_bytes + static_cast<int64_t>(sizeof(Unexpected)) + bytes > g.lane.limits.credit) && !wanted(g, peer);
     }
 
     bool arrive_message(int peer, const Header& h, const char* payload) {

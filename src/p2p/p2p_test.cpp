@@ -1,0 +1,277 @@
+#include "p2p/p2p.hpp"
+
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "p2p/ranks_test.hpp"
+
+using namespace weft;
+using namespace weft::test;
+using obj::Status;
+using obj::ThreadLevel;
+using p2p::Envelope;
+using p2p::Mode;
+using p2p::Request;
+
+namespace {
+
+// What message number `n` from `from` to `to` holds.
+void fill(std::vector<char>& v, int from, int to, int n) {
+    unsigned x = static_cast<unsigned>(from * 7919 + to * 104729 + n * 1299709);
+    for (char& c : v) c = static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
+}
+
+// Sizes on both sides of every protocol's limit.
+const size_t sizes[] = {0, 1, 8, 40, 41, 48, 49, 1000, 8192, 8193, 65536, 65537, 300000, 1 << 20};
+
+TEST(P2p, EverySizeAndModeArrives) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        const int peer = 1 - p.world_rank;
+        int n = 0;
+        for (size_t size : sizes)
+            for (Mode m : {Mode::standard, Mode::synchronous, Mode::ready})
+                for (bool posted : {true, false}) {
+                    ++n;
+                    std::vector<char> data(size), want(size);
+                    if (p.world_rank == 0) {
+                        fill(data, 0, 1, n);
+                        if (posted) {
+                            ASSERT_EQ(p2p::recv(p, p.world, bytes(nullptr, 0), {peer, 99}, nullptr), Err::ok);
+                        }
+                        ASSERT_EQ(p2p::send(p, p.world, bytes(data.data(), size), {peer, n}, m), Err::ok);
+                    } else {
+                        fill(want, 0, 1, n);
+                        Request* r = nullptr;
+                        if (posted) {
+                            ASSERT_EQ(p2p::irecv(p, p.world, bytes(data.data(), size), {peer, n}, &r), Err::ok);
+                            ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {peer, 99}, Mode::standard), Err::ok);
+                        } else {
+                            ASSERT_EQ(p2p::probe(p, p.world, {peer, n}, nullptr), Err::ok);
+                            ASSERT_EQ(p2p::irecv(p, p.world, bytes(data.data(), size), {obj::any_source, obj::any_tag}, &r), Err::ok);
+                        }
+                        p2p::wait(p, *r);
+                        Status s{};
+                        ASSERT_EQ(p2p::finish(p, *r, &s), Err::ok);
+                        ASSERT_EQ(s.source, 0);
+                        ASSERT_EQ(s.tag, n);
+                        ASSERT_EQ(s.bytes, static_cast<int64_t>(size));
+                        ASSERT_EQ(data, want) << "size " << size << (posted ? ", posted" : ", unexpected");
+                    }
+                }
+    });
+}
+
+TEST(P2p, TruncationKeepsTheRestIntact) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        const int peer = 1 - p.world_rank;
+        for (size_t size : {size_t{48}, size_t{5000}, size_t{200000}}) {
+            std::vector<char> data(size + 64, 'x'), sent(size);
+            fill(sent, 0, 1, 1);
+            if (p.world_rank == 0) {
+                ASSERT_EQ(p2p::send(p, p.world, bytes(sent.data(), size), {peer, 1}, Mode::standard), Err::ok);
+                ASSERT_EQ(p2p::send(p, p.world, bytes(sent.data(), size), {peer, 2}, Mode::standard), Err::ok);
+            } else {
+                Status s{};
+                EXPECT_EQ(p2p::recv(p, p.world, bytes(data.data(), size / 2), {peer, 1}, &s), Err::truncate);
+                EXPECT_EQ(memcmp(data.data(), sent.data(), size / 2), 0);
+                for (size_t i = size / 2; i < data.size(); ++i) ASSERT_EQ(data[i], 'x');
+                EXPECT_EQ(p2p::recv(p, p.world, bytes(data.data(), size), {peer, 2}, &s), Err::ok);
+                EXPECT_EQ(s.bytes, static_cast<int64_t>(size));
+            }
+        }
+    });
+}
+
+TEST(P2p, SynchronousSendWaitsForItsMatch) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        const int peer = 1 - p.world_rank;
+        for (size_t size : {size_t{8}, size_t{5000}, size_t{200000}}) {
+            std::vector<char> data(size);
+            if (p.world_rank == 0) {
+                Request* r = nullptr;
+                ASSERT_EQ(p2p::isend(p, p.world, bytes(data.data(), size), {peer, 1}, Mode::synchronous, &r), Err::ok);
+                for (int i = 0; i < 200; ++i) ASSERT_FALSE(p2p::test(p, *r)) << "complete before it was matched";
+                ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {peer, 2}, Mode::standard), Err::ok);
+                p2p::wait(p, *r);
+                ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+            } else {
+                ASSERT_EQ(p2p::recv(p, p.world, bytes(nullptr, 0), {peer, 2}, nullptr), Err::ok);
+                ASSERT_EQ(p2p::recv(p, p.world, bytes(data.data(), size), {peer, 1}, nullptr), Err::ok);
+            }
+            barrier(p);
+        }
+    });
+}
+
+// More large messages in flight than there are descriptors, and a small one behind them that is wanted first.
+TEST(P2p, DescriptorsMayRunOut) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        const int peer = 1 - p.world_rank;
+        constexpr int many = wire::shm::transfers_per_rank + 50;
+        const size_t size = 70000;
+        std::vector<std::vector<char>> data(many, std::vector<char>(size));
+        std::vector<Request*> r(many);
+        char last = 7;
+        if (p.world_rank == 0) {
+            for (int i = 0; i < many; ++i) {
+                fill(data[i], 0, 1, i);
+                ASSERT_EQ(p2p::isend(p, p.world, bytes(data[i].data(), size), {peer, i}, Mode::standard, &r[i]), Err::ok);
+            }
+            ASSERT_EQ(p2p::send(p, p.world, bytes(&last, 1), {peer, many}, Mode::standard), Err::ok);
+        } else {
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(&last, 1), {peer, many}, nullptr), Err::ok);
+            for (int i = many - 1; i >= 0; --i)
+                ASSERT_EQ(p2p::irecv(p, p.world, bytes(data[i].data(), size), {peer, i}, &r[i]), Err::ok);
+        }
+        for (int i = 0; i < many; ++i) {
+            p2p::wait(p, *r[i]);
+            ASSERT_EQ(p2p::finish(p, *r[i], nullptr), Err::ok);
+        }
+        if (p.world_rank == 1)
+            for (int i = 0; i < many; ++i) {
+                std::vector<char> want(size);
+                fill(want, 0, 1, i);
+                ASSERT_EQ(data[i], want) << i;
+            }
+    });
+}
+
+// Unasked messages beyond the credit stay with the sender, and still every receive is served.
+TEST(P2p, CreditHoldsBackAndGivesWay) {
+    run_ranks(3, ThreadLevel::single, [](Process& p) {
+        p.lane->limits.credit = 20000;
+        constexpr int many = 3000;
+        int value = -1;
+        if (p.world_rank == 0) {
+            std::vector<Request*> r(many);
+            std::vector<int> data(many);
+            for (int i = 0; i < many; ++i) {
+                data[i] = i;
+                ASSERT_EQ(p2p::isend(p, p.world, ints(&data[i], 1), {1, 0}, Mode::standard, &r[i]), Err::ok);
+            }
+            ASSERT_EQ(p2p::send(p, p.world, ints(&value, 1), {2, 1}, Mode::standard), Err::ok);
+            for (int i = 0; i < many; ++i) {
+                p2p::wait(p, *r[i]);
+                ASSERT_EQ(p2p::finish(p, *r[i], nullptr), Err::ok);
+            }
+        } else if (p.world_rank == 1) {
+            // Waiting for rank 2 alone, which waits for rank 0: what rank 0 sends here meanwhile is bounded.
+            ASSERT_EQ(p2p::recv(p, p.world, ints(&value, 1), {2, 1}, nullptr), Err::ok);
+            EXPECT_LE(p.lane->peers[0].unexpected_bytes, 20000);
+            for (int i = 0; i < many; ++i) {
+                ASSERT_EQ(p2p::recv(p, p.world, ints(&value, 1), {0, 0}, nullptr), Err::ok);
+                ASSERT_EQ(value, i);
+            }
+        } else {
+            ASSERT_EQ(p2p::recv(p, p.world, ints(&value, 1), {0, 1}, nullptr), Err::ok);
+            ASSERT_EQ(p2p::send(p, p.world, ints(&value, 1), {1, 1}, Mode::standard), Err::ok);
+        }
+    });
+}
+
+TEST(P2p, SelfNobodyAndCancel) {
+    run_ranks(1, ThreadLevel::single, [](Process& p) {
+        for (size_t size : sizes) {
+            std::vector<char> a(size), b(size);
+            fill(a, 0, 0, 1);
+            Request* r = nullptr;
+            ASSERT_EQ(p2p::isend(p, p.self, bytes(a.data(), size), {0, 3}, Mode::standard, &r), Err::ok);
+            ASSERT_EQ(p2p::recv(p, p.self, bytes(b.data(), size), {obj::any_source, 3}, nullptr), Err::ok);
+            p2p::wait(p, *r);
+            ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+            ASSERT_EQ(a, b);
+            ASSERT_EQ(p2p::sendrecv(p, p.world, bytes(a.data(), size), {0, 4}, bytes(b.data(), size), {0, 4}, nullptr), Err::ok);
+        }
+        Status s{};
+        ASSERT_EQ(p2p::recv(p, p.world, bytes(nullptr, 0), {obj::proc_null, 1}, &s), Err::ok);
+        EXPECT_EQ(s.source, obj::proc_null);
+        EXPECT_EQ(s.tag, obj::any_tag);
+        ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {obj::proc_null, 1}, Mode::synchronous), Err::ok);
+        Request* r = nullptr;
+        ASSERT_EQ(p2p::irecv(p, p.world, bytes(nullptr, 0), {0, 5}, &r), Err::ok);
+        ASSERT_EQ(p2p::cancel(p, &r), Err::ok);
+        p2p::wait(p, *r);
+        ASSERT_EQ(p2p::finish(p, *r, &s), Err::ok);
+        EXPECT_EQ(s.cancelled, 1);
+    });
+}
+
+// Every pair of ranks, several tags, random sizes, receives by name or by wildcard, in an order of the receiver's own:
+// within a (source, tag) the sender's order holds. With `threads`, each rank does it from two threads at once, which
+// use tags of their own.
+void storm(int ranks, ThreadLevel level, int threads, int rounds, unsigned seed) {
+    run_ranks(ranks, level, [=](Process& p) {
+        auto half = [&](int thread) {
+#if WEFT_THREADS_PRESET
+            obj::process = &p;
+#endif
+            const int tags = 3;
+            std::mt19937 random(seed + static_cast<unsigned>(thread));  // the same in all ranks: who sends what
+            struct Plan { int tag; size_t size; int n; };
+            std::vector<std::vector<std::vector<Plan>>> plan(ranks, std::vector<std::vector<Plan>>(ranks));
+            for (int from = 0; from < ranks; ++from)
+                for (int to = 0; to < ranks; ++to)
+                    for (int n = 0; n < rounds; ++n)
+                        plan[from][to].push_back({thread * tags + static_cast<int>(random() % tags),
+                                                  sizes[random() % 13] + random() % 3, n});
+            std::mt19937 own(seed * 31 + static_cast<unsigned>(p.world_rank * 7 + thread));
+            std::vector<std::vector<char>> buffers;
+            std::vector<Request*> sends;
+            const int me = p.world_rank;
+            // Sends, peers interleaved.
+            std::vector<size_t> next(ranks, 0);
+            for (int left = ranks * rounds; left > 0;) {
+                const int to = static_cast<int>(own() % ranks);
+                if (next[to] == plan[me][to].size()) continue;
+                const Plan& m = plan[me][to][next[to]++];
+                buffers.emplace_back(m.size);
+                fill(buffers.back(), me, to, m.n + 1000 * thread);
+                Request* r = nullptr;
+                ASSERT_EQ(p2p::isend(p, p.world, bytes(buffers.back().data(), m.size), {to, m.tag},
+                                     own() % 5 == 0 ? Mode::synchronous : Mode::standard, &r), Err::ok);
+                sends.push_back(r);
+                --left;
+            }
+            // Receives: pick a (source, tag) that has something left, and take its oldest.
+            std::map<std::pair<int, int>, std::vector<Plan>> expected;
+            for (int from = 0; from < ranks; ++from)
+                for (const Plan& m : plan[from][me]) expected[{from, m.tag}].push_back(m);
+            std::map<std::pair<int, int>, size_t> taken;
+            for (int left = ranks * rounds; left > 0; --left) {
+                auto it = expected.begin();
+                std::advance(it, own() % expected.size());
+                const auto key = it->first;
+                // A wildcard on the source may give any source; it is restricted by the tag to this thread.
+                const bool wild = own() % 3 == 0;
+                std::vector<char> got(1 << 21);
+                Status s{};
+                ASSERT_EQ(p2p::recv(p, p.world, bytes(got.data(), got.size()), {wild ? obj::any_source : key.first, key.second}, &s), Err::ok);
+                const std::pair<int, int> k{s.source, s.tag};
+                ASSERT_TRUE(expected.count(k));
+                const Plan m = expected[k][taken[k]++];
+                if (taken[k] == expected[k].size()) expected.erase(k);
+                ASSERT_EQ(s.bytes, static_cast<int64_t>(m.size));
+                std::vector<char> want(m.size);
+                fill(want, s.source, me, m.n + 1000 * thread);
+                got.resize(m.size);
+                ASSERT_EQ(got, want);
+            }
+            for (Request* r : sends) {
+                p2p::wait(p, *r);
+                ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+            }
+        };
+        std::vector<std::thread> others;
+        for (int t = 1; t < threads; ++t) others.emplace_back(half, t);
+        half(0);
+        for (auto& t : others) t.join();
+    });
+}
+
+TEST(P2p, StormOfTwo) { storm(2, ThreadLevel::single, 1, 60, 1); }
+TEST(P2p, StormOfFour) { storm(4, ThreadLevel::single, 1, 25, 2); }
+TEST(P2p, StormWithThreads) { storm(2, ThreadLevel::multiple, 2, 30, 3); }
+TEST(P2p, StormWithManyThreads) { storm(3, ThreadLevel::multiple, 3, 12, 4); }
+
+}  // namespace
