@@ -299,7 +299,8 @@ def main():
     if args.check and not base:
         print(f"weft count: there is no baseline for {compiler}; the counts are only reported")
     if args.check and grown:
-        print("weft count: grown: " + "; ".join(grown), file=sys.stderr)
+        print("weft count: grown: " + "; ".join(grown) + "\nweft count: where they go: --annotate ROW --lines; if the "
+              "growth is meant: --update, and say why in the commit", file=sys.stderr)
         return GREW
     return 0
 
