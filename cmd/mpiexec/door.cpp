@@ -233,12 +233,11 @@ void Job::hear_rank(Rank& r) {
         if (m.head.say == Say::finalized) r.finalized = true;
         if (m.head.say == Say::abort && n == ssize_t(sizeof m.abort)) {
             m.abort.text[sizeof m.abort.text - 1] = 0;
-            // Of several ranks that abort at once, the first explains.
-            if (!ending_)
-                say("rank %d (pid %d) called MPI_Abort with code %d%s%s; ending the job", r.start.rank, int(r.mpi_pid),
-                    m.abort.code, m.abort.text[0] ? ": " : "", m.abort.text);
+            r.aborted = true;
             int status = m.abort.code & 255;
-            end_job(status || !m.abort.code ? status : 1);
+            std::string text = m.abort.text[0] ? std::string(": ") + m.abort.text : "";
+            suspect(r, status || !m.abort.code ? status : 1,
+                    "called MPI_Abort with code " + std::to_string(m.abort.code) + text);
         }
     }
 }

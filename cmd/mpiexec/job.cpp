@@ -55,6 +55,7 @@ int Job::run() {
     }
     start_all();
     while (!finished()) poll_once();
+    confirm_suspicion();
     drain_output();
     if (ending_) signal_all(SIGKILL);  // what ranks left in their process groups
     if (plan_.all_exit_codes) {
@@ -158,7 +159,7 @@ int Job::next_timeout_ms() const {
     auto consider = [&](uint64_t at) { if (at && at < next) next = at; };
     if (plan_.timeout_s > 0 && !ending_) consider(started_ns_ + uint64_t(plan_.timeout_s) * 1000000000u);
     if (ending_ && !killed_) consider(kill_at_ns_);
-    if (!ending_) consider(wordless_at_ns_), consider(quiet_end_at_ns_);
+    if (!ending_) consider(wordless_at_ns_), consider(quiet_end_at_ns_), consider(suspicion_.at_ns);
     for (const Rank& r : ranks_) consider(r.lost_at_ns);
     uint64_t now = now_ns();
     int ms = next == UINT64_MAX ? -1 : next <= now ? 0 : int(std::min<uint64_t>((next - now + 999999) / 1000000, 60000));
@@ -173,6 +174,7 @@ void Job::timers() {
         say("the job ran into its time limit of %d s; ending it", plan_.timeout_s);
         end_job(124);
     }
+    if (suspicion_.at_ns && now >= suspicion_.at_ns) confirm_suspicion();
     if (quiet_end_at_ns_ && !ending_ && now >= quiet_end_at_ns_) end_job(0);
     if (wordless_at_ns_ && !ending_ && now >= wordless_at_ns_) {
         judge_wordless();

@@ -21,7 +21,7 @@ struct Rank {
     bool reaped = false;
     int wait_status = 0;
     // The MPI process: `pid` itself, or a descendant (under sh, valgrind, python).
-    bool attached = false, finalized = false;
+    bool attached = false, finalized = false, aborted = false;
     pid_t mpi_pid = -1;
     bool gone = false;      // it ended
     int link = -1;          // its private socket
@@ -69,6 +69,9 @@ private:
     void judge(Rank& r);
     void judge_wordless();
     void fail(const Rank& r, int status, const std::string& what);
+    void suspect(const Rank& r, int status, const std::string& what);
+    void confirm_suspicion();
+    std::string line_about(const Rank& r, const std::string& what) const;
     void end_job(int status);
     void signal_all(int signal);
     void record(int status) { if (status > status_) status_ = status; }
@@ -88,6 +91,11 @@ private:
     Sink out_{1}, err_{2};
     StdinRelay stdin_;
 
+    struct Suspicion {
+        std::string line;
+        int status = 0;
+        uint64_t at_ns = 0;  // 0: none
+    } suspicion_;
     int status_ = 0;
     bool ending_ = false, killed_ = false;
     uint64_t started_ns_ = 0, kill_at_ns_ = 0, wordless_at_ns_ = 0, quiet_end_at_ns_ = 0;

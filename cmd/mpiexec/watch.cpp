@@ -17,6 +17,7 @@ constexpr uint64_t second_ns = 1000000000;
 constexpr uint64_t grace_ns = 2 * second_ns;      // from SIGTERM to SIGKILL
 constexpr uint64_t wordless_ns = second_ns;       // see judge_wordless
 constexpr uint64_t wrapper_ns = second_ns / 2;    // for sh, valgrind or python to pass on an exit status
+constexpr uint64_t cause_ns = second_ns / 20;     // see suspect
 }  // namespace
 
 void Job::signal_all(int signal) {
@@ -37,11 +38,29 @@ void Job::end_job(int status) {
     signal_all(SIGCONT);  // a stopped rank must hear it
 }
 
+std::string Job::line_about(const Rank& r, const std::string& what) const {
+    pid_t pid = r.mpi_pid > 0 ? r.mpi_pid : r.pid;
+    return "rank " + std::to_string(r.start.rank) + " (pid " + std::to_string(pid) + ") " + what;
+}
+
 void Job::fail(const Rank& r, int status, const std::string& what) {
-    if (!ending_) {
-        pid_t pid = r.mpi_pid > 0 ? r.mpi_pid : r.pid;
-        say("rank %d (pid %d) %s%s", r.start.rank, int(pid), what.c_str(), finished() ? "" : "; ending the job");
-    }
+    if (!ending_) say("%s%s", line_about(r, what).c_str(), finished() ? "" : "; ending the job");
+    suspicion_ = {};
+    end_job(status);
+}
+
+// A rank that aborts, or leaves with an error, may do so because another one was killed a moment ago: it saw that before
+// the kernel had buried the other. So a killed rank that shows up now is named instead.
+void Job::suspect(const Rank& r, int status, const std::string& what) {
+    if (ending_ || suspicion_.at_ns) return;
+    suspicion_ = {line_about(r, what), status, now_ns() + cause_ns};
+}
+
+void Job::confirm_suspicion() {
+    if (!suspicion_.at_ns || ending_) return;
+    say("%s%s", suspicion_.line.c_str(), finished() ? "" : "; ending the job");
+    int status = suspicion_.status;
+    suspicion_ = {};
     end_job(status);
 }
 
@@ -122,7 +141,7 @@ void Job::judge(Rank& r) {
     }
     if (r.attached && r.running()) return;  // a wrapper left; the MPI process goes on
     if (r.attached && !r.finalized) {
-        fail(r, code ? code : 1, ended + " without calling MPI_Finalize");
+        if (!r.aborted) suspect(r, code ? code : 1, ended + " without calling MPI_Finalize");
         return;
     }
     record(code);
@@ -144,7 +163,7 @@ void Job::judge_wordless() {
     int code = WEXITSTATUS(wordless->wait_status);
     std::string ended = "exited with status " + std::to_string(code) + " without calling MPI_Init";
     if (mpi) {
-        fail(*wordless, code ? code : 1, ended + ", and others wait for it");
+        suspect(*wordless, code ? code : 1, ended + ", and others wait for it");
     } else if (code) {
         if (!wordless_at_ns_) wordless_at_ns_ = now_ns() + wordless_ns;
         else if (now_ns() >= wordless_at_ns_) fail(*wordless, code, ended);

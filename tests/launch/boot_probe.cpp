@@ -14,16 +14,26 @@
 
 using namespace weft;
 
-// The ranks meet in the node's segment: one counter of arrivals.
-static void barrier(const boot::Job& job) {
-    if (job.memfd < 0) return;
+// What the ranks share in the node's segment.
+struct Shared {
+    int arrived;
+    pid_t pids[1000];
+};
+
+static Shared* shared(const boot::Job& job) {
     if (ftruncate(job.memfd, 4096) != 0) exit(90);
     void* p = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, job.memfd, 0);
     if (p == MAP_FAILED) exit(91);
-    int* arrived = static_cast<int*>(p);
-    int goal = (__atomic_fetch_add(arrived, 1, __ATOMIC_SEQ_CST) / job.node_size + 1) * job.node_size;
-    while (__atomic_load_n(arrived, __ATOMIC_SEQ_CST) < goal) usleep(200);
-    munmap(p, 4096);
+    return static_cast<Shared*>(p);
+}
+
+static void barrier(const boot::Job& job) {
+    if (job.memfd < 0) return;
+    Shared* s = shared(job);
+    s->pids[job.rank] = getpid();
+    int goal = (__atomic_fetch_add(&s->arrived, 1, __ATOMIC_SEQ_CST) / job.node_size + 1) * job.node_size;
+    while (__atomic_load_n(&s->arrived, __ATOMIC_SEQ_CST) < goal) usleep(200);
+    munmap(s, 4096);
 }
 
 static const char* info(const boot::Job& job, const char* key) {
@@ -36,7 +46,7 @@ static const char* info(const boot::Job& job, const char* key) {
     return "-";
 }
 
-// Words: attach finalize detach barrier info exit=N run=COMMAND sleep=S kill=SIGNAL abort=N say=TEXT err=TEXT; `@R` before a word: rank R only.
+// Words: attach finalize detach barrier info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N say=TEXT err=TEXT; `@R` before a word: rank R only.
 int main(int argc, char** argv) {
     static boot::Job job;
     const char* env_rank = getenv("WEFT_RANK");
@@ -71,6 +81,7 @@ int main(int argc, char** argv) {
             signal(atoi(value.c_str()), SIG_DFL);  // a sanitizer may have taken it
             raise(atoi(value.c_str()));
         }
+        else if (name == "shoot") kill(shared(job)->pids[atoi(value.c_str())], SIGKILL);
         else if (name == "abort") boot::abort(&job, atoi(value.c_str()), "the probe was told to");
         else if (name == "say") printf("%s\n", value.c_str());
         else if (name == "err") fprintf(stderr, "%s\n", value.c_str());

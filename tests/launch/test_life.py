@@ -86,6 +86,13 @@ class Failures(LaunchTest):
         self.assertEqual(r.status, 42, r)
         self.assertRegex(r.err, r"^mpiexec: rank 1 \(pid \d+\) called MPI_Abort with code 42: the probe was told to; ending the job\n$")
 
+    def test_the_killed_rank_is_named_and_not_those_that_noticed(self):
+        for last_word in ("abort=3", "exit=4"):
+            with self.subTest(last_word):
+                r = self.run_job("-n", 3, PROBE, "attach", "barrier", "@0:shoot=1", "@0:" + last_word, "sleep=300")
+                self.assertEqual(r.status, 137, r)
+                self.assertRegex(r.err, r"^mpiexec: rank 1 \(pid \d+\) was killed by signal 9 .*ending the job\n$")
+
     def test_abort_after_others_finalized(self):
         r = self.run_job("-n", 2, PROBE, "attach", "barrier", "@0:finalize", "@0:exit=0", "sleep=0.2", "abort=3")
         self.assertEqual(r.status, 3, r)
