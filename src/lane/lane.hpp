@@ -102,7 +102,7 @@ struct Lane {
 
     // What blocking receives look at first.
     uint32_t posted_count = 0;
-    uint32_t unexpected_count = 0;
+    std::atomic<uint32_t> unexpected_count{0};  // written under the guard, peeked at without
     uint32_t looking = 0;                  // probes in progress: any message may be the one
 
     wire::shm::Shm shm;
@@ -186,15 +186,15 @@ private:
 // sender has been told to ring: it returns true when there is something to do.
 template <class Poll>
 void sleep_at_door(Lane& l, uint32_t timeout_us, Poll&& poll_once) {
-    const uint32_t seen = l.local_word.load(std::memory_order_acquire);
+    uint32_t seen = l.local_word.load(std::memory_order_acquire);
     l.sleepers.fetch_add(1, std::memory_order_seq_cst);
     if (l.shm.ranks > 1) {
         {
             LaneGuard g(l);
             ++l.counters.sleeps;
-            l.shm.sleep_prepare();
+            seen = l.shm.sleep_prepare();
         }
-        if (!poll_once()) l.shm.sleep(timeout_us);
+        if (!poll_once()) l.shm.sleep(seen, timeout_us);
         LaneGuard g(l);
         l.shm.wake();
     } else if (!poll_once()) {

@@ -15,7 +15,7 @@ bool unpost(LaneGuard& g, Request& r) {
 
 Unexpected* find_unexpected(LaneGuard& g, uint32_t context, int32_t rank, int32_t tag) {
     Lane& l = g.lane;
-    if (l.unexpected_count == 0) return nullptr;
+    if (l.unexpected_count.load(std::memory_order_relaxed) == 0) return nullptr;
     if (rank == obj::any_source) {
         for (Ring2* n = l.unexpected_all.next; n != &l.unexpected_all; n = n->next)
             if (auto* u = Unexpected::of_all(n); matches(rank, tag, context, u->header)) return u;
@@ -25,6 +25,13 @@ Unexpected* find_unexpected(LaneGuard& g, uint32_t context, int32_t rank, int32_
     for (Ring2* n = b.next; n != &b; n = n->next)
         if (auto* u = reinterpret_cast<Unexpected*>(n); matches(rank, tag, context, u->header)) return u;
     return nullptr;
+}
+
+static void count_unexpected(Lane& l, int32_t change) {
+    // Under the guard: a load and a store, no read-modify-write.
+    const uint32_t n = l.unexpected_count.load(std::memory_order_relaxed) + static_cast<uint32_t>(change);
+    l.unexpected_count.store(n, std::memory_order_relaxed);
+    l.counters.unexpected_count = n;
 }
 
 Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_t bytes) {
@@ -38,9 +45,8 @@ Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_
     u->transfer = Unexpected::no_transfer;
     l.unexpected[lane::bucket_of(h.context, h.source)].push_back(&u->in_bucket);
     l.unexpected_all.push_back(&u->in_all);
-    ++l.unexpected_count;
+    count_unexpected(l, 1);
     l.peers[peer].unexpected_bytes += static_cast<int64_t>(sizeof(Unexpected)) + bytes;
-    l.counters.unexpected_count = l.unexpected_count;
     l.counters.unexpected_bytes += static_cast<uint64_t>(bytes);
     if (l.counters.unexpected_bytes > l.counters.unexpected_high_bytes)
         l.counters.unexpected_high_bytes = l.counters.unexpected_bytes;
@@ -50,8 +56,7 @@ Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_
 void unlink_unexpected(LaneGuard& g, Unexpected& u) {
     u.in_bucket.unlink();
     u.in_all.unlink();
-    --g.lane.unexpected_count;
-    g.lane.counters.unexpected_count = g.lane.unexpected_count;
+    count_unexpected(g.lane, -1);
     g.lane.counters.unexpected_bytes -= static_cast<uint64_t>(u.bytes);
     g.lane.peers[u.peer].unexpected_bytes -= static_cast<int64_t>(sizeof(Unexpected)) + u.bytes;
 }

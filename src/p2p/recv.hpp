@@ -12,7 +12,7 @@ Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
 WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, Status* s) {
     using wire::shm::Shm;
     lane::Lane& l = g.lane;
-    if (WEFT_UNLIKELY((l.unexpected_count | l.posted_count) != 0)) return false;
+    if (WEFT_UNLIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) != 0)) return false;
     const uint32_t h = in.head.load(std::memory_order_relaxed);
     wire::Cell& cell = in.cells[h & Shm::mask];
     const uint64_t w = cell.word.load(std::memory_order_acquire);  // pairs with Shm::commit()
@@ -46,7 +46,7 @@ WEFT_INLINE bool recv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, S
             }
             // Queued sends, transfers and schedules need more than a look at one ring.
             if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 ||
-                l.unexpected_count != 0)
+                l.unexpected_count.load(std::memory_order_relaxed) != 0)
                 break;
             os::pause_cpu();
         }
@@ -66,7 +66,7 @@ WEFT_INLINE Err irecv(Process& p, Comm& c, Buffer b, Envelope e, Request** out) 
     Request* r = make_request(g, c, b, e.rank, e.tag, static_cast<uint16_t>(e.coll | Request::is_recv));
     if (WEFT_UNLIKELY(r == nullptr)) return fail(Err::no_mem, "no memory for a request");
     // MPI_ANY_SOURCE (-1) has a chair of its own in routes[], so it takes the slow way; so does MPI_PROC_NULL.
-    if (WEFT_LIKELY(g.lane.unexpected_count == 0 && c.routes[e.rank].way == obj::Route::shm)) post(g, *r);
+    if (WEFT_LIKELY(g.lane.unexpected_count.load(std::memory_order_relaxed) == 0 && c.routes[e.rank].way == obj::Route::shm)) post(g, *r);
     else WEFT_TRY(irecv_slow(g, p, *r));
     *out = r;
     return Err::ok;

@@ -267,8 +267,8 @@ TEST(Shm, NoWakeUpIsLost) {
     const uint64_t start = os::now_ns();
     int n = 0;
     while (n < rounds) {
-        b.sleep_prepare();
-        if (!b.poll(Count{&n})) b.sleep(timeout_us);
+        const uint32_t seen_word = b.sleep_prepare();
+        if (!b.poll(Count{&n})) b.sleep(seen_word, timeout_us);
         b.wake();
         b.poll(Count{&n});
         seen.store(n);

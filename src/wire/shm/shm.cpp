@@ -12,7 +12,7 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence) {
     layout_ = Layout{node_ranks};
     ranks = node_ranks;
     me = node_rank;
-    can_fence_ = can_fence;
+    can_fence_.store(can_fence, std::memory_order_relaxed);
     all_polled = ranks <= always_polled || !can_fence;
     const auto n = static_cast<size_t>(ranks);
     out = static_cast<Out*>(aligned_alloc(64, n * sizeof(Out)));
@@ -81,7 +81,8 @@ void Shm::activate(int peer) {
         i.active = true;
         active[active_count++] = peer;
     }
-    i.ring->polled.store(1, std::memory_order_relaxed);
+    // While a thread of this rank sleeps, senders go on ringing: whoever polls now may leave before it wakes.
+    if (door(me)->asleep.load(std::memory_order_relaxed) == 0) i.ring->polled.store(1, std::memory_order_relaxed);
 }
 
 void Shm::answer_bells() {
@@ -110,7 +111,7 @@ void Shm::sweep() {
         In& i = in[active[k]];
         if (i.busy || ready(i.peer) || all_polled) {
             i.busy = false;
-            i.ring->polled.store(1, std::memory_order_relaxed);
+            if (door(me)->asleep.load(std::memory_order_relaxed) == 0) i.ring->polled.store(1, std::memory_order_relaxed);
             active[kept++] = i.peer;
         } else {
             i.active = false;
@@ -126,22 +127,22 @@ bool Shm::peek() const {
     return false;
 }
 
-void Shm::sleep_prepare() {
+uint32_t Shm::sleep_prepare() {
     Door* d = door(me);
-    word_seen_ = d->word.load(std::memory_order_acquire);
-    d->asleep.store(1, std::memory_order_seq_cst);
-    if (!can_fence_) return;
+    const uint32_t seen = d->word.load(std::memory_order_acquire);
+    d->asleep.fetch_add(1, std::memory_order_seq_cst);
     for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(0, std::memory_order_relaxed);
-    can_fence_ = os::heavy_fence();
+    if (can_fence_.load(std::memory_order_relaxed) && !os::heavy_fence()) can_fence_.store(false, std::memory_order_relaxed);
+    return seen;
 }
 
-void Shm::sleep(uint32_t timeout_us) {
-    os::futex_wait(door(me)->word, word_seen_, can_fence_ ? timeout_us : 1000);
+void Shm::sleep(uint32_t seen, uint32_t timeout_us) {
+    os::futex_wait(door(me)->word, seen, can_fence_.load(std::memory_order_relaxed) ? timeout_us : 1000);
 }
 
 void Shm::wake() {
     Door* d = door(me);
-    d->asleep.store(0, std::memory_order_seq_cst);
+    if (d->asleep.fetch_sub(1, std::memory_order_seq_cst) != 1) return;  // others still sleep: keep the bells on
     for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(1, std::memory_order_relaxed);
     if (all_polled)
         for (int w = 0; w * 64 < ranks; ++w) d->bells[w].store(0, std::memory_order_relaxed);

@@ -130,10 +130,11 @@ struct Shm {
         i.ring->consumed.store(h, std::memory_order_release);  // pairs with refresh()
     }
 
-    // Sleeping. sleep_prepare() makes every sender ring the bell; then the caller polls once more, and if that finds nothing
-    // calls sleep(), and in any case wake(). Without the heavy fence, sleep() returns after a millisecond.
-    void sleep_prepare();
-    void sleep(uint32_t timeout_us);
+    // Sleeping, for any number of threads. sleep_prepare() makes every sender ring the bell; then the caller polls once more,
+    // and if that finds nothing calls sleep() with what sleep_prepare() returned, and in any case wake(). Prepare and wake
+    // are called under the guard. Without the heavy fence, sleep() returns after a millisecond.
+    uint32_t sleep_prepare();
+    void sleep(uint32_t seen, uint32_t timeout_us);
     void wake();
     // Wakes whoever sleeps at this rank's own door (another thread of this process).
     void wake_self();
@@ -164,9 +165,8 @@ private:
     int* active = nullptr;
     char* base_ = nullptr;
     Layout layout_{0};
-    bool can_fence_ = false;
+    std::atomic<bool> can_fence_{false};   // any thread that sleeps may find out that it cannot
     uint32_t polls_ = 0;
-    uint32_t word_seen_ = 0;
 };
 
 static_assert(Wire<Shm>);
