@@ -4,13 +4,15 @@
 #include "boot/boot.hpp"
 #include "coll/coll.hpp"
 #include "comm/agree.hpp"
+#include "obj/attr.hpp"
 #include "obj/info.hpp"
 #include "obj/status.hpp"
 
 namespace weft::comm {
 
-Err inherit(Process& p, Comm&, Comm& to, Info* info) {
-    return info != nullptr ? obj::info_dup(p, *info, &to.info) : Err::ok;
+Err inherit(Process& p, Comm& from, Comm& to, Info* info) {
+    if (info != nullptr) WEFT_TRY(obj::info_dup(p, *info, &to.info));
+    return obj::copy_attributes(p, from, to);
 }
 
 namespace {
@@ -56,6 +58,7 @@ Err split_type(Process& p, Comm& c, int type, int key, Info* info, Comm** out) {
 
 Err free_comm(Process& p, Comm** c) {
     if (*c == &p.world || *c == &p.self) return fail(Err::comm, "a predefined communicator cannot be freed");
+    WEFT_TRY(obj::delete_attributes(p, **c));
     obj::release(**c);
     *c = nullptr;
     return Err::ok;
