@@ -25,15 +25,11 @@ struct Keyval {
     void* extra;
 };
 
-struct Attribute {
-    Attribute* next;
+// One attribute, and those that were set before it.
+struct Attributes {
+    Attributes* next;
     Keyval* keyval;
     void* value;
-};
-
-// The latest one first.
-struct Attributes {
-    Attribute* first;
 };
 
 namespace {
@@ -68,9 +64,8 @@ Keyval* find_keyval(Registry& r, Of of, int number) {
     return k != nullptr && k->of == of ? k : nullptr;
 }
 
-Attribute** find(Attributes* list, const Keyval* k) {
-    if (list == nullptr) return nullptr;
-    for (Attribute** a = &list->first; *a != nullptr; a = &(*a)->next)
+Attributes** find(Attributes** list, const Keyval* k) {
+    for (Attributes** a = list; *a != nullptr; a = &(*a)->next)
         if ((*a)->keyval == k) return a;
     return nullptr;
 }
@@ -152,16 +147,11 @@ Err free_keyval(Process& p, Of of, int* number) {
 
 // Puts a value in place without callbacks; the keyval has one user more.
 Err put(Registry& r, Owner o, Keyval* k, void* value) {
-    auto* a = static_cast<Attribute*>(malloc(sizeof(Attribute)));
+    auto* a = static_cast<Attributes*>(malloc(sizeof(Attributes)));
     if (a == nullptr) return fail(Err::no_mem, "no memory for an attribute");
-    if (*o.list == nullptr) *o.list = static_cast<Attributes*>(calloc(1, sizeof(Attributes)));
-    if (*o.list == nullptr) {
-        free(a);
-        return fail(Err::no_mem, "no memory for attributes");
-    }
     SpinGuard guard(r.lock);
-    *a = {(*o.list)->first, k, value};
-    (*o.list)->first = a;
+    *a = {*o.list, k, value};
+    *o.list = a;
     k->users++;
     return Err::ok;
 }
@@ -175,7 +165,7 @@ Err set(Process& p, Owner o, int number, void* value) {
         SpinGuard guard(r.lock);
         k = find_keyval(r, o.of, number);
         if (k == nullptr || k->freed) return bad_keyval(number);
-        if (Attribute** a = find(*o.list, k)) {
+        if (Attributes** a = find(o.list, k)) {
             old = (*a)->value;
             replaces = true;
         }
@@ -184,7 +174,7 @@ Err set(Process& p, Owner o, int number, void* value) {
     WEFT_TRY(call_delete(*k, o.handle, old));
     {
         SpinGuard guard(r.lock);
-        if (Attribute** a = find(*o.list, k)) {
+        if (Attributes** a = find(o.list, k)) {
             (*a)->value = value;
             return Err::ok;
         }
@@ -197,7 +187,7 @@ Err get(Process& p, Owner o, int number, void* out, bool* flag) {
     SpinGuard guard(r.lock);
     Keyval* k = find_keyval(r, o.of, number);
     if (k == nullptr) return bad_keyval(number);
-    Attribute** a = find(*o.list, k);
+    Attributes** a = find(o.list, k);
     if (a != nullptr) memcpy(out, &(*a)->value, sizeof(void*));
     *flag = a != nullptr;
     return Err::ok;
@@ -207,9 +197,9 @@ Err get(Process& p, Owner o, int number, void* out, bool* flag) {
 Err remove(Registry& r, Owner o, Keyval* k, void* value) {
     WEFT_TRY(call_delete(*k, o.handle, value));
     SpinGuard guard(r.lock);
-    Attribute** link = find(*o.list, k);
+    Attributes** link = find(o.list, k);
     if (link == nullptr) return Err::ok;
-    Attribute* a = *link;
+    Attributes* a = *link;
     *link = a->next;
     free(a);
     release_keyval(r, k);
@@ -224,7 +214,7 @@ Err erase(Process& p, Owner o, int number) {
         SpinGuard guard(r.lock);
         k = find_keyval(r, o.of, number);
         if (k == nullptr) return bad_keyval(number);
-        Attribute** a = find(*o.list, k);
+        Attributes** a = find(o.list, k);
         if (a == nullptr) return fail(Err::keyval, "the object has no attribute of keyval %d", number);
         value = (*a)->value;
     }
@@ -232,17 +222,12 @@ Err erase(Process& p, Owner o, int number) {
 }
 
 Err erase_all(Process& p, Owner o) {
-    while (*o.list != nullptr && (*o.list)->first != nullptr) {
-        Attribute* a = (*o.list)->first;
-        WEFT_TRY(remove(registry(p), o, a->keyval, a->value));
-    }
-    free(*o.list);
-    *o.list = nullptr;
+    while (Attributes* a = *o.list) WEFT_TRY(remove(registry(p), o, a->keyval, a->value));
     return Err::ok;
 }
 
 // Oldest first, so that the copy lists them in the same order.
-Err copy_from(Process& p, Owner from, Owner to, const Attribute* a) {
+Err copy_from(Process& p, Owner from, Owner to, const Attributes* a) {
     if (a == nullptr) return Err::ok;
     WEFT_TRY(copy_from(p, from, to, a->next));
     void* value = nullptr;
@@ -253,7 +238,7 @@ Err copy_from(Process& p, Owner from, Owner to, const Attribute* a) {
 
 Err copy_all(Process& p, Owner from, Owner to) {
     if (*from.list == nullptr) return Err::ok;
-    Err e = copy_from(p, from, to, (*from.list)->first);
+    Err e = copy_from(p, from, to, *from.list);
     if (e != Err::ok && erase_all(p, to) != Err::ok) return e;
     return e;
 }

@@ -12,6 +12,7 @@ parser.add_argument('--source', required=True)
 parser.add_argument('--build', required=True)
 parser.add_argument('--cc', default='cc')
 parser.add_argument('--cxx', default='c++')
+parser.add_argument('--sanitize', default='')
 args, rest = parser.parse_known_args()
 
 INCLUDE = os.path.join(args.build, 'include')
@@ -50,7 +51,8 @@ class Programs(unittest.TestCase):
     def compile(self, source, *flags, compiler=None):
         cxx = source.endswith('.cpp')
         out = self.path(os.path.splitext(os.path.basename(source))[0])
-        self.must([compiler or (args.cxx if cxx else args.cc), source, '-I', INCLUDE, '-o', out, *flags])
+        sanitize = [f'-fsanitize={args.sanitize}'] if args.sanitize else []
+        self.must([compiler or (args.cxx if cxx else args.cc), *sanitize, source, '-I', INCLUDE, '-o', out, *flags])
         return out
 
     def link(self, source, *flags):
