@@ -18,6 +18,8 @@ constinit Pool pool{sizeof(Type), 64};
 
 using Wide = __int128;
 
+constexpr int max_depth = 5000;   // what runs over types recurses once or twice a level
+
 bool fits(Wide v) { return v >= INT64_MIN && v <= INT64_MAX; }
 
 // What a type map spans, gathered block by block.
@@ -215,7 +217,19 @@ Err Builder::compute_bounds() {
     return Err::ok;
 }
 
+Err Builder::compute_depth() {
+    auto under = [](const Type& t) { return t.layout ? t.layout->depth : 0; };
+    int32_t below = layout_->inner ? under(*layout_->inner) : 0;
+    for (int64_t i = 0; i < layout_->contents.n_types; i++) {
+        int32_t d = under(*layout_->contents.types[i]);
+        below = d > below ? d : below;
+    }
+    layout_->depth = below + 1;
+    return below < max_depth ? Err::ok : fail(Err::no_mem, "a datatype is nested more than %d deep", max_depth);
+}
+
 Err Builder::finish(Type** out) {
+    WEFT_TRY(compute_depth());
     WEFT_TRY(compute_bounds());
     WEFT_TRY(flatten(*layout_));
     Type& t = *type_;

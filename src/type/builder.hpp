@@ -32,6 +32,7 @@ public:
 
 private:
     Err compute_bounds();
+    Err compute_depth();
 
     Type* type_ = nullptr;
     Layout* layout_ = nullptr;

@@ -6,7 +6,6 @@ namespace weft::type {
 
 namespace {
 
-constexpr int max_depth = 4000;        // of a program: pack recurses that deep at most
 constexpr int64_t always_spell = 64;   // lists of so few runs are spelled out whatever they come from
 constexpr Node nothing{Node::empty, 1, 0, 0, 0, 0, 0, {nullptr}};
 
@@ -134,7 +133,6 @@ Err loop_in(Layout& l, const Node& child, int64_t count, int64_t stride, Node* o
     if (n.op == Node::loop && n.child == &child) {
         n.child = keep(l, child);
         if (!n.child) return fail(Err::no_mem, "no memory for a datatype");
-        if (n.depth > max_depth) return fail(Err::no_mem, "a datatype is nested more than %d deep", max_depth);
     }
     *out = n;
     return Err::ok;
@@ -209,7 +207,6 @@ Err flatten_parts(Layout& l) {
         start += shared->bytes;
         depth = shared->depth > depth ? shared->depth : depth;
     }
-    if (depth >= max_depth) return fail(Err::no_mem, "a datatype is nested more than %d deep", max_depth);
     if (n == 1) {
         l.root = *parts[0].child;
         l.root.offset += parts[0].offset;

@@ -76,6 +76,7 @@ struct Layout {
     Node root{};
     Shape shape;
     Contents contents;
+    int32_t depth = 1;         // of types in types
     int64_t elements = 0;      // basic elements in one element
     int32_t uniform = 0;       // bytes of each where all are the same, else 0
     const Type* inner = nullptr;   // subarray and darray: the type they were composed from; a reference

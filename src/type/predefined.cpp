@@ -15,7 +15,7 @@ constexpr Layout short_int_layout = {
     .root = {.op = Node::runs, .depth = 1, .offset = 0, .bytes = 6, .count = 2, .stride = 0, .block = 0,
              .list = short_int_runs},
     .shape = {.form = Shape::pair}, .contents = {},
-    .elements = 2, .uniform = 0, .inner = nullptr, .memory = nullptr,
+    .depth = 1, .elements = 2, .uniform = 0, .inner = nullptr, .memory = nullptr,
 };
 
 constexpr uint32_t always = Type::predefined | Type::committed | Type::named;

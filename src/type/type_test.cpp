@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <thread>
 
 #include "type/flatten.hpp"
 #include "type/model_test.hpp"
@@ -150,6 +151,55 @@ TEST(Types, FreedTypesReadAsDeadAndPartsLiveOn) {
     release(*outer);
     EXPECT_EQ(inner->kind, Kind::dead);
     EXPECT_EQ(outer->kind, Kind::dead);
+}
+
+// Deep enough for anybody, and beyond that an error rather than an overrun stack.
+TEST(Types, NestingHasALimit) {
+    std::vector<Type*> chain;
+    const Type* old = predefined_at(0x22c);
+    Err e = Err::ok;
+    for (int i = 0; i < 6000 && e == Err::ok; i++) {
+        Type* t = nullptr;
+        const int32_t lengths[] = {1, 1};
+        const int64_t displacements[] = {0, old->extent + 8};
+        const Type* olds[] = {old, predefined_at(0x209)};
+        e = structure(Width::classic, 2, lengths, displacements, olds, &t);
+        if (e == Err::ok) chain.push_back(t), old = t;
+    }
+    EXPECT_EQ(e, Err::no_mem);
+    ASSERT_GT(chain.size(), 1000u);
+    Type* top = chain.back();
+    for (Type* t : chain)
+        if (t != top) release(*t);
+    std::vector<char> memory(static_cast<size_t>(top->extent)), packed(static_cast<size_t>(top->size));
+    pack({memory.data(), 1, top}, 1, top->size - 1, packed.data());
+    unpack({memory.data(), 1, top}, 1, top->size - 1, packed.data());
+    EXPECT_EQ(elements(*top, top->size), static_cast<int64_t>(chain.size()) + 2);
+    EXPECT_EQ(elements(*top, 6), 2);
+    release(*top);
+}
+
+TEST(Types, ThreadsBuildAndFreeAtOnce) {
+    std::vector<std::thread> threads;
+    Type* shared;
+    ASSERT_EQ(vector(Width::classic, 4, 1, 3, *predefined_at(0x209), &shared), Err::ok);
+    for (int k = 0; k < 4; k++)
+        threads.emplace_back([&, k] {
+            for (int i = 0; i < 2000; i++) {
+                Type *a, *b;
+                const Type *pair, *kind;
+                ASSERT_EQ(contiguous(Width::classic, 3, *shared, &a), Err::ok);
+                ASSERT_EQ(dup(*a, &b), Err::ok);
+                release(*a);
+                ASSERT_EQ(b->size, 48);
+                release(*b);
+                ASSERT_EQ(value_index(*predefined_at(0x214), *predefined_at(0x240 + i % 2), &pair), Err::ok);
+                ASSERT_EQ(f90_integer(i % 9 + k, &kind), Err::ok);
+            }
+        });
+    for (auto& t : threads) t.join();
+    EXPECT_EQ(shared->refs.load(), 1);
+    release(*shared);
 }
 
 // Builds a type again from its own contents.
