@@ -154,7 +154,7 @@ def call_arguments(f, text):
     if not bracket:
         return callee, [argument(f, p) for p in f.params if not p.absorbed and p.kind != 'varargs']
     args = []
-    for token in [t.strip() for t in rest.rstrip(')').split(',') if t.strip()]:
+    for token in [t.strip() for t in rest.removesuffix(')').split(',') if t.strip()]:
         p = f.param(token)
         args.append(argument(f, p) if p else ('true' if f.large else 'false') if token == 'large' else token)
     return callee, args

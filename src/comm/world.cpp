@@ -8,6 +8,7 @@
 #include "lane/lane.hpp"
 #include "obj/attr.hpp"
 #include "obj/process.hpp"
+#include "p2p/combined.hpp"
 #include "p2p/p2p.hpp"
 #include "type/predefined.hpp"
 
@@ -59,6 +60,7 @@ Err init(Process& p, int* argc, char*** argv) {
 
 Err finalize(Process& p) {
     WEFT_TRY(obj::delete_attributes(p, p.self));  // first of all, with MPI still whole
+    p2p::close_buffers(p);
     // What this rank has sent must leave it, even what was freed while active; then nobody needs it any more.
     p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
     if (p.lane->null == nullptr) WEFT_TRY(wait_for_all(p));

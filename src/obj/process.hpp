@@ -16,6 +16,7 @@ namespace weft::boot { struct Job; }
 namespace weft::lane { struct Lane; }
 namespace weft::heap { struct Segment; struct Heap; }
 namespace weft::coll { struct Engine; }
+namespace weft::p2p { struct Buffers; }
 namespace weft::comm { struct Directory; }
 
 namespace weft::obj {
@@ -52,6 +53,7 @@ struct Process {
     Group* free_groups;
     Comm* free_comms;
     Comm* all_comms;             // every Comm ever made, by all_next
+    std::atomic<p2p::Buffers*> buffers;  // of buffered sends; null until the first is attached
     coll::Engine* coll;          // active schedules; null until the first nonblocking collective
     Errhandler* free_errhandlers;
     Info* free_infos;

@@ -25,6 +25,7 @@ struct RequestOps {
     Err (*finish)(Request&, Status&);       // fills the status on completion; null: the fields below say it all
     Err (*cancel)(Request&);                // null: not cancellable
     void (*free)(Request&);                 // releases `ext`
+    bool free_active = false;               // `free` also lets go of an active one; else it is freed when it completes
 };
 
 struct Request : Object, Link {  // Link: of whichever queue it is on
@@ -38,6 +39,7 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         is_recv = 32,
         sync = 64,        // synchronous mode
         counted = 256,    // holds a reference on `type`
+        generalized = 512, // `free` leaves what the user's function returned in rank_
         persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
     };
     // What a queued send has left to do.

@@ -61,6 +61,7 @@ Err finish(Process& p, Request& r, Status* s) {
         return err;
     }
     if (r.flags & Request::special && r.ops->free != nullptr) r.ops->free(r);
+    if (r.flags & Request::generalized && err == Err::ok) err = Err{r.rank_};
     LaneGuard g(*p.lane);
     free_request_block(g, r);
     return err;
@@ -71,7 +72,8 @@ void free_request(Process& p, Request& r) {
     {
         LaneGuard g(*p.lane);
         // Under the guard: complete() looks at `orphan` under it too.
-        if (r.state.load(std::memory_order_acquire) == Request::pending) {
+        const bool lets_go = r.flags & Request::special && r.ops->free_active;
+        if (r.state.load(std::memory_order_acquire) == Request::pending && !lets_go) {
             r.flags |= Request::orphan;
             return;
         }

@@ -1,0 +1,273 @@
+// Buffered sends. A message is copied to memory of its own and sent from there; an attached buffer is the user's leave to
+// hold that many bytes, MPI_BSEND_OVERHEAD for each message included. The user's memory itself is not touched.
+#include <cstdlib>
+#include <cstring>
+
+#include "p2p/calls.hpp"
+#include "p2p/combined.hpp"
+#include "type/predefined.hpp"
+
+namespace weft::p2p {
+
+// One message on its way.
+struct Buffered {
+    Buffered* next;
+    Request* request;
+    uint64_t number;     // in the order of sending
+    int64_t cost;
+    char data[];
+};
+
+struct AttachedBuffer {
+    AttachedBuffer* next;
+    BufferOwner owner;
+    void* address;
+    int64_t size;        // -1: automatic, without bound
+    int64_t used;
+    uint64_t sent;       // messages so far
+    Buffered* under_way; // oldest first
+};
+
+// Guarded by `lock`, a leaf: requests are finished after it has been left.
+struct Buffers {
+    Spin lock;
+    AttachedBuffer* first;
+};
+
+namespace {
+
+constexpr int packed_id = 0x207;   // MPI_PACKED
+
+Err buffers_of(Process& p, Buffers** out) {
+    Buffers* b = p.buffers.load(std::memory_order_acquire);   // pairs with the exchange
+    if (b == nullptr) {
+        auto* fresh = static_cast<Buffers*>(calloc(1, sizeof(Buffers)));
+        if (fresh == nullptr) return fail(Err::no_mem, "no memory for buffered sends");
+        if (p.buffers.compare_exchange_strong(b, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) b = fresh;
+        else free(fresh);
+    }
+    *out = b;
+    return Err::ok;
+}
+
+// With the lock held.
+AttachedBuffer** find(Buffers& all, const BufferOwner& owner) {
+    for (AttachedBuffer** b = &all.first; *b != nullptr; b = &(*b)->next)
+        if ((*b)->owner == owner) return b;
+    return nullptr;
+}
+
+// Takes what has been sent off the list, and finishes it. True when nothing up to message `number` is left.
+bool reap(Process& p, Buffers& all, const BufferOwner& owner, uint64_t number) {
+    Buffered* done = nullptr;
+    bool left = false;
+    {
+        SpinGuard guard(all.lock);
+        AttachedBuffer** at = find(all, owner);
+        if (at == nullptr) return true;
+        for (Buffered** m = &(*at)->under_way; *m != nullptr;) {
+            Buffered* x = *m;
+            if (x->request != nullptr && x->request->done()) {
+                *m = x->next;
+                (*at)->used -= x->cost;
+                x->next = done;
+                done = x;
+            } else {
+                left |= x->number <= number;
+                m = &x->next;
+            }
+        }
+    }
+    while (done != nullptr) {
+        Buffered* x = done;
+        done = x->next;
+        (void)finish(p, *x->request, nullptr);
+        free(x);
+    }
+    return !left;
+}
+
+// The communicator's buffer, else its session's, else the process's.
+AttachedBuffer** choose(Buffers& all, const Comm& c) {
+    if (AttachedBuffer** b = find(all, BufferOwner(c))) return b;
+    if (c.session != nullptr)
+        if (AttachedBuffer** b = find(all, BufferOwner(*static_cast<obj::Session*>(c.session)))) return b;
+    return find(all, BufferOwner());
+}
+
+// Books the message on a buffer; its request comes later.
+Err book(Buffers& all, const Comm& c, Buffered* m, BufferOwner* owner) {
+    SpinGuard guard(all.lock);
+    AttachedBuffer** at = choose(all, c);
+    if (at == nullptr) return fail(Err::buffer, "no buffer is attached for buffered sends (MPI_Buffer_attach)");
+    AttachedBuffer& b = **at;
+    *owner = b.owner;
+    if (b.size >= 0 && b.used + m->cost > b.size)
+        return fail(Err::buffer, "a message needs %ld bytes of the attached buffer, %ld of its %ld are free",
+                    static_cast<long>(m->cost), static_cast<long>(b.size - b.used), static_cast<long>(b.size));
+    b.used += m->cost;
+    m->number = ++b.sent;
+    Buffered** end = &b.under_way;
+    while (*end != nullptr) end = &(*end)->next;
+    *end = m;
+    return Err::ok;
+}
+
+void unbook(Buffers& all, const BufferOwner& owner, Buffered* m) {
+    SpinGuard guard(all.lock);
+    AttachedBuffer** at = find(all, owner);
+    if (at == nullptr) return;
+    for (Buffered** x = &(*at)->under_way; *x != nullptr; x = &(*x)->next) {
+        if (*x != m) continue;
+        *x = m->next;
+        (*at)->used -= m->cost;
+        return;
+    }
+}
+
+}  // namespace
+
+Err bsend(Process& p, Comm& c, Buffer b, Envelope e) {
+    if (e.rank == obj::proc_null) return Err::ok;
+    Buffers* all;
+    WEFT_TRY(buffers_of(p, &all));
+    const int64_t bytes = b.bytes();
+    auto* m = static_cast<Buffered*>(malloc(sizeof(Buffered) + static_cast<size_t>(bytes)));
+    if (m == nullptr) return fail(Err::no_mem, "no memory to buffer %ld bytes", static_cast<long>(bytes));
+    *m = {nullptr, nullptr, 0, bytes + MPI_BSEND_OVERHEAD};
+    type::pack(b, 0, bytes, m->data);
+    BufferOwner owner;
+    Err err = book(*all, c, m, &owner);
+    if (err == Err::buffer) {   // room may come from what was sent meanwhile
+        progress(p);
+        (void)reap(p, *all, BufferOwner(c), UINT64_MAX);
+        (void)reap(p, *all, owner, UINT64_MAX);
+        err = book(*all, c, m, &owner);
+    }
+    if (err != Err::ok) {
+        free(m);
+        return err;
+    }
+    Request* r = nullptr;
+    err = isend(p, c, Buffer{m->data, bytes, type::predefined_at(packed_id)}, e, Mode::standard, &r);
+    if (err != Err::ok) {
+        unbook(*all, owner, m);
+        free(m);
+        return err;
+    }
+    {
+        SpinGuard guard(all->lock);
+        m->request = r;
+    }
+    if (r->done()) (void)reap(p, *all, owner, 0);
+    return Err::ok;
+}
+
+Err ibsend(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+    WEFT_TRY(bsend(p, c, b, e));
+    *out = &p.sent_request;
+    return Err::ok;
+}
+
+Err buffer_attach(Process& p, BufferOwner owner, void* buffer, int64_t size) {
+    Buffers* all;
+    WEFT_TRY(buffers_of(p, &all));
+    const bool automatic = buffer == MPI_BUFFER_AUTOMATIC;
+    if (!automatic && buffer == nullptr && size > 0) return fail(Err::buffer, "the buffer is a null pointer");
+    auto* fresh = static_cast<AttachedBuffer*>(calloc(1, sizeof(AttachedBuffer)));
+    if (fresh == nullptr) return fail(Err::no_mem, "no memory to attach a buffer");
+    fresh->owner = owner;
+    fresh->address = buffer;
+    fresh->size = automatic ? -1 : size;
+    SpinGuard guard(all->lock);
+    if (find(*all, owner) != nullptr) {
+        free(fresh);
+        return fail(Err::buffer, "a buffer is attached here already");
+    }
+    fresh->next = all->first;
+    all->first = fresh;
+    return Err::ok;
+}
+
+Err buffer_flush(Process& p, BufferOwner owner) {
+    Buffers* all;
+    WEFT_TRY(buffers_of(p, &all));
+    progress_until(p, [&] { return reap(p, *all, owner, UINT64_MAX); });
+    return Err::ok;
+}
+
+Err buffer_detach(Process& p, BufferOwner owner, void* address, int64_t* size) {
+    WEFT_TRY(buffer_flush(p, owner));
+    Buffers& all = *p.buffers.load(std::memory_order_acquire);
+    AttachedBuffer* b = nullptr;
+    {
+        SpinGuard guard(all.lock);
+        if (AttachedBuffer** at = find(all, owner)) {
+            b = *at;
+            *at = b->next;
+        }
+    }
+    void* was = b != nullptr ? b->address : nullptr;
+    memcpy(address, &was, sizeof was);   // the user's pointer, whatever its type
+    *size = b != nullptr && b->size >= 0 ? b->size : 0;
+    free(b);
+    return Err::ok;
+}
+
+namespace {
+
+// A flush under way: up to which message.
+struct Flush {
+    BufferOwner owner;
+    uint64_t number;
+};
+
+bool poll_flush(Request& r) {
+    Process& p = *obj::process;
+    auto& f = *static_cast<Flush*>(r.ext);
+    return reap(p, *p.buffers.load(std::memory_order_acquire), f.owner, f.number);
+}
+
+void free_flush(Request& r) { free(r.ext); }
+
+Err finish_flush(Request&, Status& s) {
+    s = obj::empty_status;
+    return Err::ok;
+}
+
+constexpr obj::RequestOps flush_ops{"flush of a buffer", nullptr, poll_flush, finish_flush, nullptr, free_flush, true};
+
+}  // namespace
+
+Err buffer_iflush(Process& p, BufferOwner owner, Request** out) {
+    Buffers* all;
+    WEFT_TRY(buffers_of(p, &all));
+    auto* f = static_cast<Flush*>(malloc(sizeof(Flush)));
+    if (f == nullptr) return fail(Err::no_mem, "no memory for a request");
+    {
+        SpinGuard guard(all->lock);
+        AttachedBuffer** at = find(*all, owner);
+        *f = {owner, at != nullptr ? (*at)->sent : 0};
+    }
+    Request* r = make_special(p, nullptr, &flush_ops, f);
+    if (r == nullptr) {
+        free(f);
+        return fail(Err::no_mem, "no memory for a request");
+    }
+    *out = r;
+    return Err::ok;
+}
+
+void close_buffers(Process& p) {
+    Buffers* all = p.buffers.load(std::memory_order_acquire);
+    if (all == nullptr) return;
+    while (all->first != nullptr) {
+        void* address;
+        int64_t size;
+        (void)buffer_detach(p, all->first->owner, &address, &size);
+    }
+    free(all);
+    p.buffers.store(nullptr, std::memory_order_release);
+}
+
+}  // namespace weft::p2p

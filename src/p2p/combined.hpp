@@ -1,0 +1,44 @@
+// The two-sided calls made of other ones: persistent sends and receives, a send and a receive in one request, buffered
+// sends, generalized requests. Included by the door; all of them are special requests over plain ones. No lock is held
+// by callers; the list of buffered messages has a leaf lock of its own.
+#pragma once
+#include <mpi.h>
+
+#include "obj/handles.hpp"
+#include "p2p/p2p.hpp"
+
+namespace weft::p2p {
+
+// Inactive until started. `buffered` sends are MPI_Bsend's.
+Err send_init(Process&, Comm&, Buffer, Envelope, Mode, Request** out);
+Err bsend_init(Process&, Comm&, Buffer, Envelope, Request** out);
+Err recv_init(Process&, Comm&, Buffer, Envelope, Request** out);
+
+Err isendrecv(Process&, Comm&, Buffer send, Envelope to, Buffer recv, Envelope from, Request** out);
+Err isendrecv_replace(Process&, Comm&, Buffer, Envelope to, Envelope from, Request** out);
+
+Err bsend(Process&, Comm&, Buffer, Envelope);
+Err ibsend(Process&, Comm&, Buffer, Envelope, Request** out);
+
+// Whose buffer: a communicator's, a session's, or with null the process's.
+struct BufferOwner {
+    const void* object = nullptr;
+    uint32_t context = 0;       // tells a communicator from a later one in the same memory
+    BufferOwner() = default;
+    explicit BufferOwner(const Comm& c) : object(&c), context(c.context) {}
+    explicit BufferOwner(const obj::Session& s) : object(&s) {}
+    bool operator==(const BufferOwner& o) const { return object == o.object && context == o.context; }
+};
+Err buffer_attach(Process&, BufferOwner, void* buffer, int64_t size);
+// Waits until what is in it has been sent. `address` points at the user's pointer. Null and 0 where nothing is attached.
+Err buffer_detach(Process&, BufferOwner, void* address, int64_t* size);
+Err buffer_flush(Process&, BufferOwner);
+Err buffer_iflush(Process&, BufferOwner, Request** out);
+// MPI_Finalize: sends what is left and forgets all buffers.
+void close_buffers(Process&);
+
+Err grequest_start(Process&, MPI_Grequest_query_function* query, MPI_Grequest_free_function* free,
+                   MPI_Grequest_cancel_function* cancel, void* extra, Request** out);
+Err grequest_complete(Process&, Request&);
+
+}  // namespace weft::p2p
