@@ -5,6 +5,7 @@
 #   make demo [PEERS=1]   two ranks, a table and a picture; PEERS=1 installs other MPI libraries to compare with
 #   make install PREFIX=/usr/local      make uninstall PREFIX=/usr/local
 #   make asan | tsan      the same tests under the sanitizers
+#   make wheel | deb      packs the build for pip or for Debian, into dist/
 #   make deps             names the Debian packages that are missing
 
 BUILD  ?= build
@@ -16,7 +17,7 @@ CTEST  ?=
 CMAKE_ARGS ?=
 PYTHON ?= python3
 
-.PHONY: all build configure deps test demo bars install uninstall asan tsan conformance peers clean
+.PHONY: all build configure deps test demo bars install uninstall asan tsan conformance peers wheel deb clean
 
 all: build
 
@@ -60,6 +61,10 @@ install: build
 # Removes what the last install into PREFIX wrote, by the list CMake kept.
 uninstall:
 	@sh cmake/uninstall.sh "$(BUILD)/install_manifest.txt" "$(PREFIX)"
+
+# Into dist/.
+wheel deb: build
+	$(PYTHON) packaging/$@.py --build-dir $(BUILD)
 
 clean:
 	cmake -E rm -rf $(BUILD) build-asan build-tsan build-single
