@@ -6,7 +6,7 @@ HANDLES = {'comm': 'Comm', 'group': 'Group', 'op': 'Op', 'errh': 'Errhandler', '
 CPP = {'comm': 'obj::Comm', 'group': 'obj::Group', 'op': 'op::Op', 'errh': 'obj::Errhandler', 'win': 'obj::Win',
        'file': 'obj::File', 'session': 'obj::Session', 'message': 'obj::Message', 'request': 'obj::Request',
        'info': 'obj::Info', 'type': 'type::Type'}
-OWNERS = ('comm', 'comm_inout', 'win', 'win_inout', 'file', 'file_inout', 'session', 'session_inout')
+OWNERS = ('comm', 'comm_named', 'comm_inout', 'win', 'win_inout', 'file', 'file_inout', 'session', 'session_inout')
 
 
 def family(kind):
@@ -50,7 +50,7 @@ def check(f, p):
         if tail == 'out':
             return f'{n} != nullptr'
         base = {'type': f'door::usable({n}_)', 'type_any': f'door::known({n}_)', 'type_named': f'door::is_type({n}_)',
-                'type_null': f'door::is_type_or_null({n}_)',
+                'comm_named': f'door::is_comm_or_null({n}_)', 'type_null': f'door::is_type_or_null({n}_)',
                 'type_inout': f'door::is_type({n}_)', 'info': f'door::good_or_null({n}_)', 'info_req': f'door::good_info({n}_)',
                 'info_inout': f'door::good_info({n}_)',
                 'request': f'door::good_request({n}_)', 'request_inout': f'door::good_request({n}_)'}

@@ -131,6 +131,10 @@ private:
     Err a_handle(int i) const {
         switch (f_.args[i].kind) {
         case ArgKind::comm: return want(Kind::comm, Err::comm, "communicator", obj::comm_of(p_, handle<MPI_Comm>(i)), i);
+        case ArgKind::comm_named: {
+            const obj::Comm* c = obj::comm_of(p_, handle<MPI_Comm>(i));
+            return is_comm_or_null(c) ? Err::ok : want(Kind::comm, Err::comm, "communicator", c, i);
+        }
         case ArgKind::comm_inout:
             return want(Kind::comm, Err::comm, "communicator", obj::comm_of(p_, loaded<MPI_Comm>(i)), i);
         case ArgKind::group: return want(Kind::group, Err::group, "group", obj::group_of(p_, handle<MPI_Group>(i)), i);

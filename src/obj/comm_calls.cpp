@@ -44,8 +44,9 @@ Err comm_set_name(Process& p, Comm& c, const char* name) {
 
 Err comm_get_name(Process& p, Comm& c, char* name, int* length) {
     SpinGuard guard(registry(p).lock);
-    *length = static_cast<int>(strlen(c.name));
-    memcpy(name, c.name, static_cast<size_t>(*length) + 1);
+    const char* text = c.kind == Kind::comm ? c.name : "MPI_COMM_NULL";
+    *length = static_cast<int>(strlen(text));
+    memcpy(name, text, static_cast<size_t>(*length) + 1);
     return Err::ok;
 }
 

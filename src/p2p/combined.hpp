@@ -9,7 +9,7 @@
 
 namespace weft::p2p {
 
-// Inactive until started. `buffered` sends are MPI_Bsend's.
+// Inactive until started.
 Err send_init(Process&, Comm&, Buffer, Envelope, Mode, Request** out);
 Err bsend_init(Process&, Comm&, Buffer, Envelope, Request** out);
 Err recv_init(Process&, Comm&, Buffer, Envelope, Request** out);

@@ -46,7 +46,7 @@ def good(kind, p):
         return 'MPI_INT'
     if kind in HANDLES:
         return HANDLES[kind][0]
-    if kind in ('comm_null',):
+    if kind in ('comm_null', 'comm_named'):
         return 'MPI_COMM_SELF'
     if kind == 'info':
         return 'MPI_INFO_NULL'
@@ -72,6 +72,8 @@ def bad(kind, f, kinds):
         return [(null, error), ('(void *)0', error), (DEAD, error)]
     if kind in WITHOUT_GOOD:
         return [(NULLS[kind], WITHOUT_GOOD[kind]), (DEAD, WITHOUT_GOOD[kind])]
+    if kind == 'comm_named':
+        return [(DEAD, 'MPI_ERR_COMM'), ('(void *)0', 'MPI_ERR_COMM')]
     if kind == 'info':
         return [(DEAD, 'MPI_ERR_INFO')]
     if kind == 'count':
