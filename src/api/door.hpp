@@ -103,6 +103,7 @@ Finding examine(const Function&, const intptr_t* values);
 
 // MPI_Comm_call_errhandler and MPI_File_call_errhandler (on MPI_FILE_NULL, null here).
 Err comm_call_errhandler(obj::Process&, obj::Comm&, int code);
+Err session_call_errhandler(obj::Process&, obj::Session&, int code);
 Err file_call_errhandler(obj::Process&, obj::File*, int code);
 
 }  // namespace weft::door

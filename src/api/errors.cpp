@@ -5,6 +5,7 @@
 
 #include "api/door.hpp"
 #include "obj/errors.hpp"
+#include "obj/session.hpp"
 
 #if __has_include("boot/boot.hpp")
 #include "boot/boot.hpp"
@@ -46,20 +47,21 @@ void describe(const char* function, int code, char* line, int size) {
 }
 
 // Runs a user's error handler, with no lock held.
-void call_user(obj::Errhandler& h, const obj::Comm* comm, int code) {
+void call_user(obj::Errhandler& h, const obj::Comm* comm, const obj::Session* session, int code) {
     int error = code;
     MPI_Comm c = comm != nullptr ? obj::handle_of(comm) : MPI_COMM_SELF;
     switch (h.target) {
     case obj::Errhandler::comm: h.comm_fn(&c, &error); break;
     case obj::Errhandler::win: { MPI_Win w = MPI_WIN_NULL; h.win_fn(&w, &error); break; }
     case obj::Errhandler::file: { MPI_File x = MPI_FILE_NULL; h.file_fn(&x, &error); break; }
-    case obj::Errhandler::session: { MPI_Session s = MPI_SESSION_NULL; h.session_fn(&s, &error); break; }
+    case obj::Errhandler::session: { MPI_Session s = obj::handle_of(session); h.session_fn(&s, &error); break; }
     case obj::Errhandler::any: break;
     }
 }
 
 // Calls `h`; returns the code that the MPI function shall return.
-int deliver(const char* function, obj::Errhandler& h, const obj::Comm* comm, int code) {
+int deliver(const char* function, obj::Errhandler& h, const obj::Comm* comm, int code,
+            const obj::Session* session = nullptr) {
     char line[900];
     describe(function, code, line, sizeof line);
     clear_fail_text();
@@ -70,7 +72,7 @@ int deliver(const char* function, obj::Errhandler& h, const obj::Comm* comm, int
     case obj::Errhandler::return_code:
         return code;
     case obj::Errhandler::user:
-        call_user(h, comm, code);
+        call_user(h, comm, session, code);
     }
     return code;
 }
@@ -83,6 +85,13 @@ Err comm_call_errhandler(obj::Process& p, obj::Comm& c, int code) {
     int class_of;
     WEFT_TRY(obj::error_class(p, code, &class_of));
     (void)deliver("MPI_Comm_call_errhandler", obj::errhandler_of(p, c), &c, code);
+    return Err::ok;
+}
+
+Err session_call_errhandler(obj::Process& p, obj::Session& s, int code) {
+    int class_of;
+    WEFT_TRY(obj::error_class(p, code, &class_of));
+    (void)deliver("MPI_Session_call_errhandler", *s.errhandler, nullptr, code, &s);
     return Err::ok;
 }
 
@@ -103,6 +112,10 @@ int raise(const Function& f, const void* owner, Err e) {
     if (owner != nullptr && head(owner)->kind == Kind::comm) comm = static_cast<const obj::Comm*>(owner);
     if (owner != nullptr && head(owner)->kind == Kind::errhandler)
         return deliver(f.name, *static_cast<obj::Errhandler*>(const_cast<void*>(owner)), nullptr, code);
+    if (owner != nullptr && head(owner)->kind == Kind::session) {
+        auto* session = static_cast<const obj::Session*>(owner);
+        return deliver(f.name, *session->errhandler, nullptr, code, session);
+    }
     if (comm != nullptr && comm->kind == Kind::comm && active(p))
         return deliver(f.name, obj::errhandler_of(p, *comm), comm, code);
     if (f.errors == Errors::file) return deliver(f.name, obj::file_errhandler(p), nullptr, code);
@@ -123,6 +136,10 @@ static const void* good_owner(const Function& f, const intptr_t* values) {
     case ArgKind::comm: return obj::comm_or_null(p, static_cast<MPI_Comm>(const_cast<void*>(word)));
     case ArgKind::comm_inout:
         return word != nullptr ? obj::comm_or_null(p, *static_cast<const MPI_Comm*>(word)) : nullptr;
+    case ArgKind::session: {
+        auto* s = obj::session_of(p, static_cast<MPI_Session>(const_cast<void*>(word)));
+        return head(s)->kind == Kind::session ? s : nullptr;
+    }
     case ArgKind::errh: {
         auto* h = obj::errh_of(p, static_cast<MPI_Errhandler>(const_cast<void*>(word)));
         return h->kind == Kind::errhandler ? h : nullptr;

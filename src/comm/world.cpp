@@ -7,6 +7,7 @@
 #include "coll/schedule.hpp"
 #include "lane/lane.hpp"
 #include "obj/attr.hpp"
+#include "comm/session.hpp"
 #include "obj/process.hpp"
 #include "p2p/combined.hpp"
 #include "p2p/p2p.hpp"
@@ -40,15 +41,16 @@ Err wait_for_all(Process& p) {
 }  // namespace
 
 Err init_thread(Process& p, int*, char***, int required, int* provided) {
-    if (p.phase.load(std::memory_order_acquire) != Phase::before_init)
+    if (p.world_phase != Phase::before_init || p.phase.load(std::memory_order_acquire) == Phase::forked)
         return fail(Err::other, "MPI is initialised at most once in a process, and this one did so already");
     int level = 0;
     while (level < 3 && levels[level] < required) ++level;
     if (WEFT_SINGLE) level = 0;
-    auto* job = static_cast<boot::Job*>(calloc(1, sizeof(boot::Job)));
-    if (job == nullptr) return fail(Err::no_mem, "no memory to start");
-    WEFT_TRY(boot::attach(job));
-    WEFT_TRY(obj::start_process(p, static_cast<ThreadLevel>(level), job));
+    WEFT_TRY(begin_use(p, level));
+    p.level = static_cast<ThreadLevel>(level);
+    p.world_phase = Phase::active;
+    p.world.kind = p.self.kind = Kind::comm;
+    p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
     *provided = levels[level];
     return Err::ok;
 }
@@ -65,6 +67,13 @@ Err finalize(Process& p) {
     p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
     if (p.lane->null == nullptr) WEFT_TRY(wait_for_all(p));
     p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
+    p.world_phase = Phase::finalized;
+    if (!end_use(p)) {  // sessions go on; the World Model's communicators are over
+        p.world.kind = p.self.kind = Kind::finalized;
+        boot::finalized(p.job);
+        return Err::ok;
+    }
+    close_directory(p);
     coll::close(p);
     obj::stop_process(p);
     boot::finalized(p.job);
@@ -73,12 +82,12 @@ Err finalize(Process& p) {
 }
 
 Err initialized(Process& p, bool* flag) {
-    *flag = p.phase.load(std::memory_order_acquire) != Phase::before_init;
+    *flag = p.world_phase != Phase::before_init;
     return Err::ok;
 }
 
 Err finalized(Process& p, bool* flag) {
-    *flag = p.phase.load(std::memory_order_acquire) == Phase::finalized;
+    *flag = p.world_phase == Phase::finalized;
     return Err::ok;
 }
 

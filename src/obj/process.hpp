@@ -42,6 +42,9 @@ struct Process {
     heap::Segment* segment;      // the node's shared memory; null for a singleton
     heap::Heap* heap;            // of MPI_Alloc_mem
 
+    Phase world_phase;           // of the World Model alone; `phase` is the engine's, which sessions run too
+    int32_t users;               // the World Model, while active, and every session; under pool_lock
+    bool starting;               // somebody is about to be the first; under pool_lock
     boot::Job* job;              // who am I, who are my peers; null before init
     int32_t world_rank, world_size;
     uint64_t main_thread;        // pthread_self() of the thread that initialised
