@@ -72,7 +72,9 @@ def smoke(build_dir):
     bad = check([python, "-m", "mpi4py", "--mpi-lib-version"], r"Weft Version: \d")
     for command, pattern in (("helloworld", r"(?s)I am process 0 of 2.*I am process 1 of 2|I am process 1 of 2.*I am process 0 of 2"),
                              ("ringtest", r"time for \d+ loops"), ("pingpong", r"(?m)^\s*\d+\s+\d+\.\d+")):
-        bad += check([mpiexec, "-n", "2", python, "-m", "mpi4py.bench", command], pattern)
+        # The largest sizes of pingpong are 1 GiB a message: too much for a small machine, and nothing new.
+        more = ["--max-size", str(16 << 20)] if command == "pingpong" else []
+        bad += check([mpiexec, "-n", "2", python, "-m", "mpi4py.bench", command, *more], pattern)
     bad += check([mpiexec, "-n", "5", python, "-m", "mpi4py.bench", "helloworld"], r"of 5")
     return 1 if bad else 0
 
