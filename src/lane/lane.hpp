@@ -182,23 +182,27 @@ private:
     uint64_t since_ns_ = 0;
 };
 
-// Sleeps until a message, another thread of this process, or `timeout_us`. `poll_once` is the last look, taken after every
-// sender has been told to ring: it returns true when there is something to do.
-template <class Poll>
-void sleep_at_door(Lane& l, uint32_t timeout_us, Poll&& poll_once) {
+// Sleeps until a message, another thread of this process, or `timeout_us`. `last_look` is taken with no lock held, after every
+// sender and every thread here has been told to ring: it returns true when there is something to do, what the caller waits
+// for included. Both branches take the guard between `sleepers` and that look, and whoever completes something does so under
+// the guard before it reads `sleepers`: so one of the two sees the other.
+template <class Look>
+void sleep_at_door(Lane& l, uint32_t timeout_us, Look&& last_look) {
     uint32_t seen = l.local_word.load(std::memory_order_acquire);
+    const bool wired = l.shm.ranks > 1;
     l.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    if (l.shm.ranks > 1) {
-        {
-            LaneGuard g(l);
-            ++l.counters.sleeps;
-            seen = l.shm.sleep_prepare();
-        }
-        if (!poll_once()) l.shm.sleep(seen, timeout_us);
+    {
+        LaneGuard g(l);
+        ++l.counters.sleeps;
+        if (wired) seen = l.shm.sleep_prepare();
+    }
+    if (!last_look()) {
+        if (wired) l.shm.sleep(seen, timeout_us);
+        else os::futex_wait(l.local_word, seen, timeout_us);
+    }
+    if (wired) {
         LaneGuard g(l);
         l.shm.wake();
-    } else if (!poll_once()) {
-        os::futex_wait(l.local_word, seen, timeout_us);
     }
     l.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -197,6 +197,20 @@ TEST(P2p, SelfNobodyAndCancel) {
     });
 }
 
+// What waits may take what it finds (MPI_Waitsome, MPI_Mprobe), so its answer is final, wherever in the loop it was given:
+// also at the last look before sleeping, which comes after some thirty rounds here.
+TEST(P2p, WaitingStopsAtTheFirstYes) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        p.lane->limits.spin_polls = 1;
+        p.lane->limits.sleep_ns = 0;
+        for (int yes_at = 1; yes_at < 40; ++yes_at) {
+            int calls = 0;
+            p2p::progress_until(p, [&] { return ++calls >= yes_at; });
+            EXPECT_EQ(calls, yes_at);
+        }
+    });
+}
+
 // Every pair of ranks, several tags, random sizes, receives by name or by wildcard, in an order of the receiver's own:
 // within a (source, tag) the sender's order holds. With `threads`, each rank does it from two threads at once, which
 // use tags of their own.

@@ -635,10 +635,9 @@ void register_hook(Process& p, bool (*hook)(Process&)) {
     p.hook_count.store(n + 1, std::memory_order_release);  // pairs with progress()
 }
 
-void sleep_for_messages(Process& p) {
+uint32_t longest_sleep_us(Process& p) {
     // Queued sends and transfers end without a bell: look again soon.
-    const uint32_t us = p.lane->work.load(std::memory_order_relaxed) != 0 ? 500 : 50'000;
-    lane::sleep_at_door(*p.lane, us, [&] { return progress(p); });
+    return p.lane->work.load(std::memory_order_relaxed) != 0 ? 500 : 50'000;
 }
 
 Request* make_request(LaneGuard& g, obj::Comm& c, Buffer b, int32_t rank, int32_t tag, uint16_t flags) {

@@ -16,19 +16,21 @@ bool poll_lane(LaneGuard&, Process&);
 bool progress(Process&);
 // Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something.
 void register_hook(Process&, bool (*hook)(Process&));
-// Sleeps at the door for at most `timeout_us`, unless a last look finds work.
-void sleep_for_messages(Process&);
+// How long a rank may sleep before it looks by itself.
+uint32_t longest_sleep_us(Process&);
 
-// Makes progress until `done()`; calls it with no lock held.
+// Makes progress until `done()`; calls it with no lock held, and never again once it was true: it may take what it finds.
 template <class Done>
 void progress_until(Process& p, Done&& done) {
     lane::Idler idler(*p.lane);
-    while (!done()) {
+    for (bool over = done(); !over;) {
         if (progress(p)) {
             idler.moved();
-        } else if (idler.idle() && !done()) {
-            sleep_for_messages(p);
+        } else if (idler.idle()) {
+            // Another thread may complete what this one waits for just before it would hear of it: so `done` is asked last.
+            lane::sleep_at_door(*p.lane, longest_sleep_us(p), [&] { return progress(p) || (over = done()); });
         }
+        if (!over) over = done();
     }
 }
 

@@ -1,0 +1,64 @@
+#include "lane/lane.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "os/clock.hpp"
+
+using namespace weft;
+using lane::Lane;
+using lane::LaneGuard;
+
+namespace {
+
+// Litmus of sleep_at_door/wake_sleepers: no completion by another thread of the process is slept through. A lost wake-up shows
+// as a sleep that ends by its time-out.
+void no_completion_is_slept_through(Lane& l) {
+    constexpr int rounds = 3000;
+    constexpr uint32_t timeout_us = 20'000'000;
+    l.threads = true;
+    std::atomic<int> completed{0}, seen{0};
+    std::thread other([&] {
+        std::mt19937 random(7);
+        for (int i = 1; i <= rounds; ++i) {
+            while (seen.load() != i - 1) os::yield_cpu();
+            for (unsigned spin = random() % 3000; spin > 0; --spin) __builtin_ia32_pause();
+            LaneGuard g(l);
+            completed.store(i, std::memory_order_release);
+            lane::wake_sleepers(l);
+        }
+    });
+    const uint64_t start = os::now_ns();
+    for (int i = 1; i <= rounds; ++i) {
+        auto done = [&] { return completed.load(std::memory_order_acquire) == i; };
+        while (!done()) lane::sleep_at_door(l, timeout_us, done);
+        seen.store(i);
+    }
+    other.join();
+    EXPECT_LT(os::now_ns() - start, uint64_t{timeout_us} * 1000) << "a sleep ended by its time-out";
+    EXPECT_EQ(l.sleepers.load(), 0u);
+}
+
+TEST(Lane, NoCompletionIsSleptThroughAlone) {
+    auto l = std::make_unique<Lane>();
+    ASSERT_EQ(l->open(nullptr, 1, 0, false), Err::ok);
+    no_completion_is_slept_through(*l);
+    l->close();
+}
+
+TEST(Lane, NoCompletionIsSleptThroughAtTheWire) {
+    if (!os::register_fence()) GTEST_SKIP() << "membarrier is denied here; sleeps are then bounded to a millisecond";
+    const size_t bytes = wire::shm::Layout{2}.bytes();
+    std::unique_ptr<void, void (*)(void*)> memory(aligned_alloc(4096, bytes), free);
+    memset(memory.get(), 0, bytes);
+    auto l = std::make_unique<Lane>();
+    ASSERT_EQ(l->open(static_cast<char*>(memory.get()), 2, 0, true), Err::ok);
+    no_completion_is_slept_through(*l);
+    l->close();
+}
+
+}  // namespace
