@@ -40,6 +40,7 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         sync = 64,        // synchronous mode
         counted = 256,    // holds a reference on `type`
         generalized = 512, // `free` leaves what the user's function returned in rank_
+        holds_comm = 1024, // holds a reference on `comm`
         persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
     };
     // What a queued send has left to do.
@@ -65,6 +66,12 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
             int32_t rank_, tag_;
         };
     };
+
+    // Flags, stage and error in one word (and one load). A plain receive needs nothing but its block freed.
+    uint32_t nature() const {
+        return flags | static_cast<uint32_t>(stage) << 16 | static_cast<uint32_t>(error) << 24;
+    }
+    bool is_plain_receive() const { return (nature() & ~uint32_t{coll}) == is_recv; }
 
     bool done() const { return state.load(std::memory_order_acquire) != pending; }
 };

@@ -86,15 +86,40 @@ Err test_request(Process& p, Request** r, bool* flag, Status* s) {
 
 Err wait_all(Process& p, int64_t n, Request** handles, Status* statuses) {
     bool failed = false;
+    lane::Lane& l = *p.lane;
+    Pool::Block* first = nullptr;  // freed receives, given back together
+    Pool::Block* last = nullptr;
     for (int64_t i = 0; i < n; ++i) {
-        Request& r = *request_at(handles[i]);
-        if (WEFT_LIKELY(&r == &p.sent_request)) {
+        Request* const r = handles[i];
+        if (WEFT_LIKELY(r == &p.sent_request)) {
             handles[i] = raw_null();
             if (statuses != nullptr) statuses[i] = obj::empty_status;
             continue;
         }
-        if (!r.done()) wait(p, r);
+        if (WEFT_UNLIKELY(reinterpret_cast<uintptr_t>(r) < obj::first_address)) {  // MPI_REQUEST_NULL
+            if (statuses != nullptr) statuses[i] = obj::empty_status;
+            continue;
+        }
+        if (!r->done()) wait(p, *r);
+        if (WEFT_LIKELY(r->is_plain_receive())) {
+            if (statuses != nullptr) {
+                receive_status(*r, &statuses[i]);
+                statuses[i].error = 0;
+            }
+            handles[i] = raw_null();
+            r->kind = Kind::dead;
+            auto* b = reinterpret_cast<Pool::Block*>(r);
+            b->next = first;
+            if (first == nullptr) last = b;
+            first = b;
+            continue;
+        }
         if (WEFT_UNLIKELY(take_one_of(p, &handles[i], at(statuses, i)) != Err::ok)) failed = true;
+    }
+    if (first != nullptr) {
+        LaneGuard g(l);
+        last->next = l.requests.free;
+        l.requests.free = first;
     }
     return failed ? Err::in_status : Err::ok;
 }

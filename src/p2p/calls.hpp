@@ -28,6 +28,14 @@ WEFT_INLINE bool wait_inline(Process& p, Request** r, Status* s) {
     return true;
 }
 
+// What a complete plain receive says.
+WEFT_INLINE void receive_status(const Request& r, Status* s) {
+    s->source = r.rank;
+    s->tag = r.tag;
+    s->cancelled = 0;
+    s->bytes = r.count;
+}
+
 WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
     if (wait_inline(p, r, s)) return Err::ok;
     if (!(*r)->done()) wait(p, **r);

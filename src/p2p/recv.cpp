@@ -22,9 +22,8 @@ void from_nobody(Request& r) {
     r.tag = obj::any_tag;
 }
 
-}  // namespace
-
-Err irecv_slow(LaneGuard& g, Process& p, Request& r) {
+// Posts a receive, or takes the message that is here already.
+void begin(LaneGuard& g, Process& p, Request& r) {
     if (r.rank == obj::proc_null) {
         from_nobody(r);
         complete(g, r, 0);
@@ -34,6 +33,16 @@ Err irecv_slow(LaneGuard& g, Process& p, Request& r) {
     } else {
         post(g, r);
     }
+}
+
+}  // namespace
+
+Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+    LaneGuard g(*p.lane);
+    Request* r = make_request(g, c, b, e.rank, e.tag, static_cast<uint16_t>(e.coll | Request::is_recv));
+    if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
+    begin(g, p, *r);
+    *out = r;
     return Err::ok;
 }
 
@@ -49,7 +58,7 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     r.tag = e.tag;
     {
         LaneGuard g(*p.lane);
-        WEFT_TRY(irecv_slow(g, p, r));
+        begin(g, p, r);
     }
     wait(p, r);
     if (s != nullptr) {

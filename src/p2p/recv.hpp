@@ -58,18 +58,42 @@ WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     return WEFT_LIKELY(recv_inline(p, c, b, e, s)) ? Err::ok : recv_slow(p, c, b, e, s);
 }
 
-// Posts a receive, or takes the message that is here already.
-Err irecv_slow(LaneGuard&, Process&, Request& r);
+// Posts a receive of a predefined type from a peer of the node when nothing unexpected waits: no call, no reference
+// taken. False: nothing happened, go the slow way.
+WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Request** out) {
+    lane::Lane& l = *p.lane;
+    // MPI_ANY_SOURCE (-1) has a chair of its own in routes[], so it takes the slow way; so does MPI_PROC_NULL.
+    if (WEFT_UNLIKELY(c.routes[e.rank].way != obj::Route::shm || !b.type->is(type::Type::predefined) ||
+                      !obj::is_predefined(c)))
+        return false;
+    lane::LaneTry guard(l);
+    if (WEFT_UNLIKELY(!guard)) return false;
+    auto* r = reinterpret_cast<Request*>(l.requests.free);
+    if (WEFT_UNLIKELY(l.unexpected_count.load(std::memory_order_relaxed) != 0 || r == nullptr || !l.posted_ordered.empty()))
+        return false;
+    l.requests.free = l.requests.free->next;
+    r->kind = Kind::request;
+    r->id = 0;
+    r->state.store(Request::pending, std::memory_order_relaxed);
+    r->flags = static_cast<uint16_t>(e.coll | Request::is_recv);
+    r->stage = Request::fresh;
+    r->error = 0;
+    r->comm = &c;
+    r->buf = b.base;
+    r->count = b.count;
+    r->type = b.type;
+    r->rank = e.rank;
+    r->tag = e.tag;
+    ++l.posted_count;
+    l.posted[lane::bucket_of(c.context + e.coll, e.rank)].push(r);
+    *out = r;
+    return true;
+}
+
+Err irecv_slow(Process&, Comm&, Buffer, Envelope, Request** out);
 
 WEFT_INLINE Err irecv(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
-    LaneGuard g(*p.lane);
-    Request* r = make_request(g, c, b, e.rank, e.tag, static_cast<uint16_t>(e.coll | Request::is_recv));
-    if (WEFT_UNLIKELY(r == nullptr)) return fail(Err::no_mem, "no memory for a request");
-    // MPI_ANY_SOURCE (-1) has a chair of its own in routes[], so it takes the slow way; so does MPI_PROC_NULL.
-    if (WEFT_LIKELY(g.lane.unexpected_count.load(std::memory_order_relaxed) == 0 && c.routes[e.rank].way == obj::Route::shm)) post(g, *r);
-    else WEFT_TRY(irecv_slow(g, p, *r));
-    *out = r;
-    return Err::ok;
+    return WEFT_LIKELY(irecv_inline(p, c, b, e, out)) ? Err::ok : irecv_slow(p, c, b, e, out);
 }
 
 }  // namespace weft::p2p

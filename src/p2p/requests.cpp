@@ -97,7 +97,10 @@ Request* make_special(Process& p, Comm* c, const obj::RequestOps* ops, void* ext
     r->comm = c;
     r->ops = ops;
     r->ext = ext;
-    if (c != nullptr && !obj::is_predefined(*c)) obj::retain(*c);
+    if (c != nullptr && !obj::is_predefined(*c)) {
+        obj::retain(*c);
+        r->flags |= Request::holds_comm;
+    }
     return r;
 }
 

@@ -51,6 +51,7 @@ struct Message {
 struct Collector {
     std::vector<Message>* all;
     bool accept = true;
+    bool take(uint64_t, const Cell&) { return false; }
     bool arrive(int peer, const Header& h, const char* payload, const char* bulk) {
         if (!accept) return false;
         Message m{peer, h, std::string(payload, h.bytes), ""};
@@ -215,6 +216,7 @@ TEST(Shm, ConcurrentStreamIsWholeAndInOrder) {
     });
     struct Check {
         int* next;
+        bool take(uint64_t, const Cell&) { return false; }
         bool arrive(int, const Header& h, const char* payload, const char* bulk) {
             EXPECT_EQ(h.tag, *next);
             uint32_t word[2];
@@ -258,6 +260,7 @@ TEST(Shm, NoWakeUpIsLost) {
     });
     struct Count {
         int* n;
+        bool take(uint64_t, const Cell&) { return false; }
         bool arrive(int, const Header&, const char*, const char*) {
             ++*n;
             return true;

@@ -49,13 +49,16 @@ struct alignas(64) Cell {
 };
 static_assert(sizeof(Cell) == 64);
 
-// What a poll hands upward. Returns false to leave the message where it is (it is offered again at the next poll).
+// What a poll hands upward. `take` is offered the raw cell first and may say no to all but the case it is made for.
+// `arrive` returns false to leave the message where it is (it is offered again at the next poll).
 template <class S>
-concept Sink = requires(S s, int peer, const Header& h, const char* payload, const char* bulk) {
+concept Sink = requires(S s, int peer, const Header& h, const char* payload, const char* bulk, uint64_t word, const Cell& cell) {
+    { s.take(word, cell) } -> std::same_as<bool>;
     { s.arrive(peer, h, payload, bulk) } -> std::same_as<bool>;
 };
 
 struct NoSink {
+    bool take(uint64_t, const Cell&) { return false; }
     bool arrive(int, const Header&, const char*, const char*) { return true; }
 };
 

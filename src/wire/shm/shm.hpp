@@ -103,6 +103,7 @@ struct Shm {
             Cell& c = i.cells[h & mask];
             const uint64_t w = c.word.load(std::memory_order_acquire);  // pairs with commit()
             if (static_cast<uint8_t>(w) != turn(h)) break;
+            if (WEFT_LIKELY(sink.take(w, c))) continue;
             const Header header = c.header(w);
             const char* bulk = nullptr;
             BulkRef ref{0, 0};
@@ -145,8 +146,8 @@ struct Shm {
         return reinterpret_cast<Transfer*>(base_ + layout_.transfers(r)) + i;
     }
 
-    // One lap writes turn 1, the next turn 2, and so on; fresh memory holds 0.
-    WEFT_INLINE static uint8_t turn(uint32_t index) { return static_cast<uint8_t>(1 + ((index >> ring_cells_log2) & 1)); }
+    // The lap, from 1 on, modulo 256: never what the cell held a lap ago, and fresh memory holds 0.
+    WEFT_INLINE static uint8_t turn(uint32_t index) { return static_cast<uint8_t>((index >> ring_cells_log2) + 1); }
     static constexpr uint32_t round_line(uint32_t n) { return (n + 63) & ~63u; }
 
     Out* out = nullptr;
