@@ -20,3 +20,15 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/modulefile.in ${PROJECT_BINARY_DIR}/i
 install(FILES ${PROJECT_BINARY_DIR}/installed/modulefile
   DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/modulefiles/mpi RENAME weft-${CMAKE_SYSTEM_PROCESSOR})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The manual pages of the calls come from the tables, as mpi.h does.
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+set(WEFT_MAN3 ${PROJECT_BINARY_DIR}/man/man3)
+add_custom_command(OUTPUT ${WEFT_MAN3}/MPI_Send.3
+  COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/gen/manual.py --tables ${PROJECT_SOURCE_DIR}/tables
+          --out ${WEFT_MAN3} --version ${PROJECT_VERSION}
+  DEPENDS ${PROJECT_SOURCE_DIR}/gen/manual.py ${PROJECT_SOURCE_DIR}/gen/tables.py
+          ${PROJECT_SOURCE_DIR}/tables/mpi_abi.json ${PROJECT_SOURCE_DIR}/tables/functions.json
+  COMMENT "Writing the manual pages from tables/" VERBATIM)
+add_custom_target(weft_manual ALL DEPENDS ${WEFT_MAN3}/MPI_Send.3)
+install(DIRECTORY ${WEFT_MAN3} DESTINATION ${CMAKE_INSTALL_MANDIR})

@@ -1,0 +1,54 @@
+"""The manual pages: one for each call of the ABI, naming each of its parameters, and sound to the formatter."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["WEFT_SOURCE"])
+
+
+class Manual(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="weft-manual-"))
+        subprocess.run([sys.executable, "-B", SOURCE / "gen/manual.py", "--tables", SOURCE / "tables", "--out", cls.folder / "man3",
+                        "--version", "1.2.3"], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def test_every_call_and_every_parameter(self):
+        functions = json.loads((SOURCE / "tables/mpi_abi.json").read_text())["functions"]
+        names = {f["name"] for f in functions}
+        self.assertEqual({p.stem for p in (self.folder / "man3").iterdir()}, names)
+        for f in functions:
+            text = (self.folder / "man3" / f"{f['name']}.3").read_text()
+            if text.startswith(".so man3/"):
+                text = (self.folder / text.split()[1]).read_text()
+                self.assertIn(f"{f['name']} differs in the width", text)
+            self.assertIn(f"{f['returns']} {f['name']}(", text.replace("\\-", "-"))
+            for p in f["params"]:
+                if p["type"] != "...":
+                    self.assertIn(f"\n.I {p['name']}\n", text, f["name"])
+
+    def test_references_exist(self):
+        for page in (self.folder / "man3").iterdir():
+            for line in page.read_text().splitlines():
+                if line.startswith(".BR "):
+                    self.assertTrue((self.folder / "man3" / f"{line.split()[1]}.3").exists(), f"{page.name}: {line}")
+
+    @unittest.skipUnless(shutil.which("groff"), "no groff here")
+    def test_the_formatter_has_no_complaint(self):
+        pages = sorted(p for p in (self.folder / "man3").iterdir() if not p.read_text().startswith(".so"))
+        r = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", *pages], capture_output=True, text=True, cwd=self.folder,
+                           timeout=300)
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
