@@ -11,6 +11,17 @@ inline Node root_of(const Type& t) {
     return {t.size ? Node::run : Node::empty, 1, t.true_lb, t.size, 1, 0, t.size, {nullptr}};
 }
 
+// The entry of a list of runs or parts that holds byte `from` of the packed form: the last that starts at or before it.
+template <class Entry>
+int64_t entry_at(const Entry* list, int64_t count, int64_t from) {
+    int64_t low = 0, high = count;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        (list[middle].start <= from ? low : high) = middle;
+    }
+    return low;
+}
+
 // `count` times `child`, `stride` apart, where that needs no memory: `child` must outlive the result.
 Node loop_over(const Node& child, int64_t count, int64_t stride);
 // Runs of bytes it would be if spelled out, at most `limit`.

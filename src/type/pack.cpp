@@ -104,17 +104,6 @@ char* move_all(const Node& n, char* user, char* packed) {
     return packed;
 }
 
-// The last entry that starts at or before `from`.
-template <class Entry>
-int64_t find_start(const Entry* list, int64_t count, int64_t from) {
-    int64_t low = 0, high = count;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        (list[middle].start <= from ? low : high) = middle;
-    }
-    return low;
-}
-
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // Bytes [from, from + bytes) of a node.
@@ -150,7 +139,7 @@ char* move_part(const Node& n, char* user, char* packed, int64_t from, int64_t b
         return packed;
     }
     case Node::runs: {
-        int64_t i = find_start(n.list, n.count, from), skip = from - n.list[i].start, end = from + bytes;
+        int64_t i = entry_at(n.list, n.count, from), skip = from - n.list[i].start, end = from + bytes;
         if (skip > 0) {
             int64_t m = least(n.list[i].bytes - skip, bytes);
             move<Out>(user + n.list[i++].offset + skip, packed, static_cast<size_t>(m));
@@ -158,7 +147,7 @@ char* move_part(const Node& n, char* user, char* packed, int64_t from, int64_t b
             from += m;
             if (from == end) return packed;
         }
-        int64_t last = end == n.bytes ? n.count : find_start(n.list, n.count, end);
+        int64_t last = end == n.bytes ? n.count : entry_at(n.list, n.count, end);
         packed = listed<Out>(user, n.list + i, last - i, n.block, packed);
         if (last == n.count || n.list[last].start == end) return packed;
         int64_t rest = end - n.list[last].start;
@@ -166,7 +155,7 @@ char* move_part(const Node& n, char* user, char* packed, int64_t from, int64_t b
         return packed + rest;
     }
     case Node::parts:
-        for (int64_t i = find_start(n.members, n.count, from); bytes > 0; i++) {
+        for (int64_t i = entry_at(n.members, n.count, from); bytes > 0; i++) {
             const Part& p = n.members[i];
             int64_t skip = from - p.start, m = least(p.child->bytes - skip, bytes);
             packed = move_part<Out>(*p.child, user + p.offset, packed, skip, m);

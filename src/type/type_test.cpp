@@ -108,6 +108,21 @@ TEST(Types, RandomTypesAgreeWithTheirTypeMaps) {
         split(g.r, total, [&](int64_t from, int64_t n) { pack(buffer, from, n, got.data() + from); });
         ASSERT_EQ(got, want) << p.story;
 
+        // The same bytes by where they lie, from any place on, a few at a time.
+        for (int64_t at = pick(g.r, 0, total); at < total;) {
+            Region pieces[5];
+            int64_t covered = 0, wanted = std::min(total - at, pick(g.r, 1, 200)), seen_bytes = 0;
+            int n = regions(buffer, at, wanted, pieces, static_cast<int>(pick(g.r, 1, 5)), &covered);
+            ASSERT_GT(n, 0) << p.story;
+            ASSERT_LE(covered, wanted) << p.story;
+            for (int i = 0; i < n; i++) {
+                ASSERT_EQ(memcmp(pieces[i].at, want.data() + at + seen_bytes, static_cast<size_t>(pieces[i].bytes)), 0) << p.story;
+                seen_bytes += pieces[i].bytes;
+            }
+            ASSERT_EQ(seen_bytes, covered) << p.story;
+            at += covered;
+        }
+
         for (auto& b : want) b = static_cast<unsigned char>(g.r());
         Memory expected = mem;
         unpack_by_model(p.model, count, expected, want);
@@ -119,6 +134,29 @@ TEST(Types, RandomTypesAgreeWithTheirTypeMaps) {
         Generator::drop(p);
     }
     for (int op = 0; op < 6; op++) EXPECT_GT(seen[op], 20) << "programs of form " << op;
+}
+
+TEST(Types, CopiesBetweenLayouts) {
+    Generator g(31);
+    int both = 0;
+    for (int round = 0; round < 3000; round++) {
+        Pair a = g.make(static_cast<int>(pick(g.r, 1, 4))), b = g.make(static_cast<int>(pick(g.r, 1, 4)));
+        int64_t counts[] = {pick(g.r, 1, 4), pick(g.r, 1, 4)};
+        Memory from(a.model, counts[0], g.r), to(b.model, counts[1], g.r);
+        int64_t bytes = std::min(a.model.size() * counts[0], b.model.size() * counts[1]);
+        auto packed = packed_by_model(a.model, counts[0], from);
+        Memory expected = to;
+        auto limited = packed_by_model(b.model, counts[1], to);
+        std::copy_n(packed.begin(), bytes, limited.begin());
+        unpack({expected.origin(), counts[1], b.type}, 0, bytes, limited.data());
+        Buffer source{from.origin(), counts[0], a.type}, target{to.origin(), counts[1], b.type};
+        both += !source.dense() && !target.dense() && bytes > 0;
+        copy(source, target, bytes);
+        ASSERT_EQ(to.bytes, expected.bytes) << a.story << " to " << b.story;
+        Generator::drop(a);
+        Generator::drop(b);
+    }
+    EXPECT_GT(both, 300);
 }
 
 TEST(Types, LargeSparseTypesNeedNoMemoryForTheirCounts) {
