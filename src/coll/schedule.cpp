@@ -138,22 +138,7 @@ const type::Type& byte_type() {
 // ------------------------------------------------------------------------------------------------- running
 
 void copy_now(const Buffer& from, const Buffer& to) {
-    int64_t bytes = from.bytes() < to.bytes() ? from.bytes() : to.bytes();
-    if (bytes == 0) return;
-    if (from.dense() && to.dense()) {
-        memmove(to.data(), from.data(), static_cast<size_t>(bytes));
-    } else if (from.dense()) {
-        type::unpack(to, 0, bytes, from.data());
-    } else if (to.dense()) {
-        type::pack(from, 0, bytes, to.data());
-    } else {
-        char piece[8192];
-        for (int64_t at = 0; at < bytes; at += static_cast<int64_t>(sizeof piece)) {
-            int64_t n = bytes - at < static_cast<int64_t>(sizeof piece) ? bytes - at : static_cast<int64_t>(sizeof piece);
-            type::pack(from, at, n, piece);
-            type::unpack(to, at, n, piece);
-        }
-    }
+    type::copy(from, to, from.bytes() < to.bytes() ? from.bytes() : to.bytes());
 }
 
 void Schedule::issue(Step& s) {

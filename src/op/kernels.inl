@@ -18,6 +18,12 @@ template <> struct CType<Elem::u32> { using T = uint32_t; };
 template <> struct CType<Elem::i64> { using T = int64_t; };
 template <> struct CType<Elem::u64> { using T = uint64_t; };
 template <> struct CType<Elem::i128> { using T = __int128; };
+#ifdef __FLT16_MANT_DIG__   // gcc 12 on
+template <> struct CType<Elem::f16> { using T = _Float16; };
+constexpr bool has_half = true;
+#else
+constexpr bool has_half = false;
+#endif
 template <> struct CType<Elem::f32> { using T = float; };
 template <> struct CType<Elem::f64> { using T = double; };
 template <> struct CType<Elem::f80> { using T = long double; };
@@ -41,10 +47,10 @@ template <> struct Wrap<int64_t> { using U = uint64_t; };
 template <> struct Wrap<__int128> { using U = unsigned __int128; };
 
 constexpr bool is_int(Elem e) { return e >= Elem::i8 && e <= Elem::i128; }
-constexpr bool is_float(Elem e) { return e >= Elem::f32 && e <= Elem::f128; }
-constexpr bool is_complex(Elem e) { return e >= Elem::cf32 && e <= Elem::cf128; }
+constexpr bool is_float(Elem e) { return (e >= Elem::f32 && e <= Elem::f128) || (has_half && e == Elem::f16); }
+constexpr bool is_complex(Elem e) { return (e >= Elem::cf32 && e <= Elem::cf128) || (has_half && e == Elem::cf16); }
 constexpr Elem part_of(Elem e) {   // of a complex number
-    return static_cast<Elem>(static_cast<int>(e) - static_cast<int>(Elem::cf32) + static_cast<int>(Elem::f32));
+    return static_cast<Elem>(static_cast<int>(e) - static_cast<int>(Elem::cf16) + static_cast<int>(Elem::f16));
 }
 static_assert(part_of(Elem::cf128) == Elem::f128);
 constexpr bool is_fortran_logical(Elem e) { return e >= Elem::l8 && e <= Elem::l128; }

@@ -206,6 +206,49 @@ TEST(Ops, ComplexProductsAreNotFused) {
     }
 }
 
+#ifdef __FLT16_MANT_DIG__
+// Fortran's REAL*2: every result is that of float, rounded once.
+TEST(Ops, HalfPrecision) {
+    Rng r(8);
+    for (const Kernels* k : {&kernels_v2, &kernels_avx2, &kernels_avx512}) {
+        if (!can_run(*k)) continue;
+        auto run = [&](Code c, auto expected) {
+            std::vector<_Float16> a(77), b(77);
+            std::vector<float> want(77);
+            for (size_t i = 0; i < 77; i++) {
+                a[i] = static_cast<_Float16>(static_cast<float>(static_cast<int>(r() % 4001) - 2000) / 16);
+                b[i] = static_cast<_Float16>(static_cast<float>(static_cast<int>(r() % 4001) - 2000) / 16);
+                want[i] = static_cast<float>(static_cast<_Float16>(expected(static_cast<float>(a[i]), static_cast<float>(b[i]))));
+            }
+            k->at[static_cast<int>(c)][static_cast<int>(type::Elem::f16)](a.data(), b.data(), 77);
+            for (size_t i = 0; i < 77; i++) EXPECT_EQ(static_cast<float>(b[i]), want[i]) << k->name;
+        };
+        run(Code::sum, [](float x, float y) { return x + y; });
+        run(Code::prod, [](float x, float y) { return x * y; });
+        run(Code::min, [](float x, float y) { return std::min(x, y); });
+        run(Code::max, [](float x, float y) { return std::max(x, y); });
+    }
+}
+#endif
+
+// Fortran's truth values: any bit pattern but 0 is true, and the result is an operand wherever it can be.
+TEST(Ops, FortranLogicalsKeepTheirPatterns) {
+    const int32_t values[] = {0, 1, -1};
+    for (int32_t x : values) {
+        for (int32_t y : values) {
+            auto run = [&](Code c) {
+                int32_t a = x, b = y;
+                best_kernels().at[static_cast<int>(c)][static_cast<int>(type::Elem::l32)](&a, &b, 1);
+                EXPECT_TRUE(b == 0 || b == x || b == y);
+                return b != 0;
+            };
+            EXPECT_EQ(run(Code::land), x && y);
+            EXPECT_EQ(run(Code::lor), x || y);
+            EXPECT_EQ(run(Code::lxor), !x != !y);
+        }
+    }
+}
+
 template <class V, class I>
 void check_pair(const Type& t, Rng& r) {
     struct P { V value; I index; };

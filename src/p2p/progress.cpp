@@ -595,7 +595,7 @@ void take_unexpected(LaneGuard& g, Process& p, Request& r, Unexpected& u) {
     if (u.offered) {
         if (u.peer == g.lane.self) {  // a send of this very rank
             Request& s = request_at(u.cookie);
-            copy_between(buffer_of(s), buffer_of(r), n);
+            type::copy(buffer_of(s), buffer_of(r), n);
             complete(g, s, u.bytes);
             complete(g, r, n);
         } else if (u.transfer == Unexpected::no_transfer || !accept_transfer(g, r, u.peer, u.transfer, u.bytes)) {
@@ -692,22 +692,6 @@ void free_request_block(LaneGuard& g, Request& r) {
     if (r.flags & Request::holds_comm) obj::release(*r.comm);
     r.kind = Kind::dead;
     g.lane.requests.give(&r);
-}
-
-void copy_between(const Buffer& from, const Buffer& to, int64_t bytes) {
-    if (to.dense()) {
-        if (from.dense()) memmove(to.data(), from.data(), static_cast<size_t>(bytes));
-        else type::pack(from, 0, bytes, to.data());
-    } else if (from.dense()) {
-        type::unpack(to, 0, bytes, from.data());
-    } else {
-        char part[4096];
-        for (int64_t at = 0; at < bytes; at += static_cast<int64_t>(sizeof part)) {
-            const int64_t n = bytes - at < static_cast<int64_t>(sizeof part) ? bytes - at : static_cast<int64_t>(sizeof part);
-            type::pack(from, at, n, part);
-            type::unpack(to, at, n, part);
-        }
-    }
 }
 
 }  // namespace weft::p2p

@@ -49,9 +49,6 @@ void complete(LaneGuard&, Request& r, int64_t bytes);
 // Sends the answer that tells `peer`'s synchronous send `cookie` of its match.
 void answer_matched(LaneGuard&, int peer, uint64_t cookie);
 
-// Copies `bytes` of the packed form of one buffer to the other.
-void copy_between(const type::Buffer& from, const type::Buffer& to, int64_t bytes);
-
 // A request from the lane's pool, with its references taken; null when out of memory.
 Request* make_request(LaneGuard&, obj::Comm&, type::Buffer, int32_t rank, int32_t tag, uint16_t flags);
 void free_request_block(LaneGuard&, Request& r);
