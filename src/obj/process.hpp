@@ -18,6 +18,7 @@ namespace weft::heap { struct Segment; struct Heap; }
 namespace weft::coll { struct Engine; }
 namespace weft::p2p { struct Buffers; }
 namespace weft::comm { struct Directory; }
+namespace weft::part { struct Engine; }
 
 namespace weft::obj {
 
@@ -62,6 +63,7 @@ struct Process {
     Info* free_infos;
     std::atomic<Registry*> registry;  // see obj/registry.hpp; there before initialisation
     comm::Directory* directory;  // process sets and what creates communicators without a parent; null until then
+    part::Engine* part;          // partitioned messages; null until the first
 };
 
 // A Process as it is before MPI_Init. The library's own is prepared at compile time; tests make more of them.
