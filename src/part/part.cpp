@@ -31,7 +31,7 @@ struct Channel {
     bool posted;                // receiver: this activation's receives are
     Err error;                  // first of this activation
     Setup setup;
-    Request* setup_request;     // the setup on its way out, or for the next one from this peer
+    std::atomic<Request*> setup_request;  // the setup on its way out, or for the next one from this peer
     Setup incoming;             // ... and where it lands
     int32_t parts;              // internal messages: the sender's partitions
     int32_t done_parts;         // of this activation
@@ -49,6 +49,7 @@ struct Engine {
     Spin lock;
     Channel *first, *last;
     std::atomic<int32_t> next_tag;
+    std::atomic<uint8_t> matching;  // whoever holds it takes setups
 };
 
 namespace {
@@ -137,12 +138,42 @@ Channel* claim(Engine& e, const Channel& lander) {
     return nullptr;
 }
 
-// Sender: the setup has left. Receiver: one has come; it is the one it was made for, unless two tags share an envelope.
-bool take_setup(Channel& c) {
-    if (c.setup_request == nullptr || !c.setup_request->done()) return false;
-    note(c, p2p::finish(*c.process, *c.setup_request, nullptr));
-    c.setup_request = nullptr;
-    if (!c.sending) claim(*c.process->part, c);
+// The first receiver whose setup has come, and before which no other waits for one in the same envelope: receives take
+// messages in the order in which they were posted, so setups are given out in that order too.
+Channel* landed(Engine& e) {
+    SpinGuard guard(e.lock);
+    for (Channel* c = e.first; c != nullptr; c = c->next) {
+        Request* r = c->sending ? nullptr : c->setup_request.load(std::memory_order_relaxed);
+        if (r == nullptr || !r->done()) continue;
+        bool first = true;
+        for (Channel* d = e.first; d != c && first; d = d->next)
+            first = d->sending || d->comm != c->comm || d->peer != c->peer || setup_tag(d->tag) != setup_tag(c->tag) ||
+                    d->setup_request.load(std::memory_order_relaxed) == nullptr;
+        if (first) return c;
+    }
+    return nullptr;
+}
+
+// Gives out the setups that have come. A channel is kept while its setup is awaited, so `c` stays.
+bool take_setups(Engine& e) {
+    bool moved = false;
+    if (e.matching.exchange(1, std::memory_order_acquire) != 0) return false;
+    while (Channel* c = landed(e)) {
+        (void)p2p::finish(*c->process, *c->setup_request.load(std::memory_order_relaxed), nullptr);
+        claim(e, *c);
+        c->setup_request.store(nullptr, std::memory_order_release);  // pairs with drive()
+        moved = true;
+    }
+    e.matching.store(0, std::memory_order_release);
+    return moved;
+}
+
+// The sender's setup has left.
+bool setup_left(Channel& c) {
+    Request* r = c.setup_request.load(std::memory_order_relaxed);
+    if (r == nullptr || !r->done()) return false;
+    note(c, p2p::finish(*c.process, *r, nullptr));
+    c.setup_request.store(nullptr, std::memory_order_relaxed);
     return true;
 }
 
@@ -217,10 +248,12 @@ bool forgotten(const Channel& c) { return c.request == nullptr; }
 
 // With `busy` held, which ends here. Completing the request is the last touch.
 bool drive(Channel& c) {
-    bool moved = take_setup(c);
     Engine& e = *c.process->part;
+    bool moved = c.sending && setup_left(c);
+    if (!c.sending && c.setup_request.load(std::memory_order_relaxed) != nullptr) moved = take_setups(e);
+    const bool pending = c.setup_request.load(std::memory_order_acquire) != nullptr;
     const bool matched = c.matched.load(std::memory_order_acquire);
-    const bool expected = c.setup_request != nullptr || (!c.sending && !matched);  // a setup is still to go or come
+    const bool expected = pending || (!c.sending && !matched);  // a setup is still to go or come
     if (forgotten(c)) {
         if (expected) {
             release_busy(c);
@@ -380,7 +413,7 @@ Err psend_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelop
             if (message->done()) {
                 err = p2p::finish(p, *message, nullptr);
             } else {
-                c.setup_request = message;
+                c.setup_request.store(message, std::memory_order_relaxed);
                 append(*p.part, c);
             }
         }
@@ -400,8 +433,10 @@ Err precv_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelop
     if (c.peer != obj::proc_null) {
         c.busy.store(1, std::memory_order_relaxed);
         append(*p.part, c);
+        Request* message = nullptr;
         Err err = p2p::irecv(p, comm, bytes_at(&c.incoming, sizeof(Setup)), envelope(c.peer, setup_tag(c.tag)),
-                             &c.setup_request);
+                             &message);
+        c.setup_request.store(message, std::memory_order_release);
         if (err != Err::ok) {
             c.matched.store(true, std::memory_order_relaxed);  // nothing will come
             release_busy(c);
