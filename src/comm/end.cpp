@@ -7,6 +7,7 @@
 #include "obj/attr.hpp"
 #include "obj/info.hpp"
 #include "obj/status.hpp"
+#include "p2p/combined.hpp"
 
 namespace weft::comm {
 
@@ -59,6 +60,7 @@ Err split_type(Process& p, Comm& c, int type, int key, Info* info, Comm** out) {
 Err free_comm(Process& p, Comm** c) {
     if (*c == &p.world || *c == &p.self) return fail(Err::comm, "a predefined communicator cannot be freed");
     WEFT_TRY(obj::delete_attributes(p, **c));
+    p2p::close_buffer(p, p2p::BufferOwner(**c));
     obj::release(**c);
     *c = nullptr;
     return Err::ok;

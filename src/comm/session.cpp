@@ -9,6 +9,7 @@
 #include "comm/agree.hpp"
 #include "obj/info.hpp"
 #include "obj/status.hpp"
+#include "p2p/combined.hpp"
 #include "p2p/p2p.hpp"
 
 namespace weft::comm {
@@ -142,6 +143,7 @@ Err session_init(Process& p, Info* info, Errhandler& handler, Session** out) {
 // The engine stays, for whoever begins next: stopping it would need the other processes, who may never come.
 Err session_finalize(Process& p, Session** session) {
     Session& s = **session;
+    p2p::close_buffer(p, p2p::BufferOwner(s));
     p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
     s.kind = Kind::dead;
     obj::release(p, *s.errhandler);

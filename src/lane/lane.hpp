@@ -120,6 +120,7 @@ struct Lane {
     Fifo asked;                            // sends whose receive waits for an offer, when descriptors have run out
     Contest contest;
     Pool requests{64, 64};
+    Pool persistent_pool{128, 16};         // p2p::Persistent
     Pool unexpected_pool{sizeof(Unexpected), 32};
     Pool moving_pool{64, 32};
     uint16_t transfers_free[wire::shm::transfers_per_rank];

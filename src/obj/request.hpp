@@ -72,6 +72,8 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         return flags | static_cast<uint32_t>(stage) << 16 | static_cast<uint32_t>(error) << 24;
     }
     bool is_plain_receive() const { return (nature() & ~uint32_t{coll}) == is_recv; }
+    // ... and a persistent one needs no more while it is under way.
+    bool receives_plainly() const { return (nature() & ~uint32_t{coll | persistent}) == is_recv; }
 
     bool done() const { return state.load(std::memory_order_acquire) != pending; }
 };

@@ -1,4 +1,4 @@
-// Buffered sends. A message is copied to memory of its own and sent from there; an attached buffer is the user's leave to
+// Buffered sends. A message that does not leave at once is copied to memory of its own and sent from there; an attached buffer is the user's leave to
 // hold that many bytes, MPI_BSEND_OVERHEAD for each message included. The user's memory itself is not touched.
 #include <cstdlib>
 #include <cstring>
@@ -24,14 +24,23 @@ struct AttachedBuffer {
     void* address;
     int64_t size;        // -1: automatic, without bound
     int64_t used;
-    uint64_t sent;       // messages so far
     Buffered* under_way; // oldest first
+    Buffered** end;      // the link after the last one
+};
+
+// What an abandoned request was still sending from.
+struct Kept {
+    Kept* next;
+    Request* send;
+    void* memory;
 };
 
 // Guarded by `lock`, a leaf: requests are finished after it has been left.
 struct Buffers {
     Spin lock;
     AttachedBuffer* first;
+    uint64_t sent;       // messages so far, in whatever buffer
+    Kept* kept;
 };
 
 namespace {
@@ -76,6 +85,7 @@ bool reap(Process& p, Buffers& all, const BufferOwner& owner, uint64_t number) {
                 left |= x->number <= number;
                 m = &x->next;
             }
+            (*at)->end = m;
         }
     }
     while (done != nullptr) {
@@ -95,6 +105,17 @@ AttachedBuffer** choose(Buffers& all, const Comm& c) {
     return find(all, BufferOwner());
 }
 
+// Whether there is a buffer, and one that could ever hold a message of that cost.
+Err check_buffer(Buffers& all, const Comm& c, int64_t cost) {
+    SpinGuard guard(all.lock);
+    AttachedBuffer** at = choose(all, c);
+    if (at == nullptr) return fail(Err::buffer, "no buffer is attached for buffered sends (MPI_Buffer_attach)");
+    if ((*at)->size >= 0 && cost > (*at)->size)
+        return fail(Err::buffer, "a message needs %ld bytes of the attached buffer, which has only %ld",
+                    static_cast<long>(cost), static_cast<long>((*at)->size));
+    return Err::ok;
+}
+
 // Books the message on a buffer; its request comes later.
 Err book(Buffers& all, const Comm& c, Buffered* m, BufferOwner* owner) {
     SpinGuard guard(all.lock);
@@ -106,10 +127,9 @@ Err book(Buffers& all, const Comm& c, Buffered* m, BufferOwner* owner) {
         return fail(Err::buffer, "a message needs %ld bytes of the attached buffer, %ld of its %ld are free",
                     static_cast<long>(m->cost), static_cast<long>(b.size - b.used), static_cast<long>(b.size));
     b.used += m->cost;
-    m->number = ++b.sent;
-    Buffered** end = &b.under_way;
-    while (*end != nullptr) end = &(*end)->next;
-    *end = m;
+    m->number = ++all.sent;
+    *b.end = m;
+    b.end = &m->next;
     return Err::ok;
 }
 
@@ -120,9 +140,38 @@ void unbook(Buffers& all, const BufferOwner& owner, Buffered* m) {
     for (Buffered** x = &(*at)->under_way; *x != nullptr; x = &(*x)->next) {
         if (*x != m) continue;
         *x = m->next;
+        if ((*at)->end == &m->next) (*at)->end = x;
         (*at)->used -= m->cost;
         return;
     }
+}
+
+// Frees what has been sent meanwhile. True when nothing is left.
+bool drop_kept(Process& p, Buffers& all) {
+    Kept* done = nullptr;
+    bool left;
+    {
+        SpinGuard guard(all.lock);
+        for (Kept** k = &all.kept; *k != nullptr;) {
+            Kept* x = *k;
+            if (!x->send->done()) {
+                k = &x->next;
+                continue;
+            }
+            *k = x->next;
+            x->next = done;
+            done = x;
+        }
+        left = all.kept != nullptr;
+    }
+    while (done != nullptr) {
+        Kept* x = done;
+        done = x->next;
+        (void)finish(p, *x->send, nullptr);
+        free(x->memory);
+        free(x);
+    }
+    return !left;
 }
 
 }  // namespace
@@ -132,6 +181,8 @@ Err bsend(Process& p, Comm& c, Buffer b, Envelope e) {
     Buffers* all;
     WEFT_TRY(buffers_of(p, &all));
     const int64_t bytes = b.bytes();
+    WEFT_TRY(check_buffer(*all, c, bytes + MPI_BSEND_OVERHEAD));
+    if (send_inline(p, c, b, e)) return Err::ok;
     auto* m = static_cast<Buffered*>(malloc(sizeof(Buffered) + static_cast<size_t>(bytes)));
     if (m == nullptr) return fail(Err::no_mem, "no memory to buffer %ld bytes", static_cast<long>(bytes));
     *m = {nullptr, nullptr, 0, bytes + MPI_BSEND_OVERHEAD};
@@ -179,6 +230,7 @@ Err buffer_attach(Process& p, BufferOwner owner, void* buffer, int64_t size) {
     fresh->owner = owner;
     fresh->address = buffer;
     fresh->size = automatic ? -1 : size;
+    fresh->end = &fresh->under_way;
     SpinGuard guard(all->lock);
     if (find(*all, owner) != nullptr) {
         free(fresh);
@@ -196,9 +248,17 @@ Err buffer_flush(Process& p, BufferOwner owner) {
     return Err::ok;
 }
 
-Err buffer_detach(Process& p, BufferOwner owner, void* address, int64_t* size) {
+Err buffer_detach(Process& p, BufferOwner owner, void* address, int64_t* size, bool large) {
+    Buffers* known;
+    WEFT_TRY(buffers_of(p, &known));
+    Buffers& all = *known;
+    if (!large) {  // before anything is lost
+        SpinGuard guard(all.lock);
+        if (AttachedBuffer** at = find(all, owner); at != nullptr && (*at)->size > INT32_MAX)
+            return fail(Err::value_too_large, "the buffer's %ld bytes do not fit an int: MPI_Buffer_detach_c tells them",
+                        static_cast<long>((*at)->size));
+    }
     WEFT_TRY(buffer_flush(p, owner));
-    Buffers& all = *p.buffers.load(std::memory_order_acquire);
     AttachedBuffer* b = nullptr;
     {
         SpinGuard guard(all.lock);
@@ -246,8 +306,7 @@ Err buffer_iflush(Process& p, BufferOwner owner, Request** out) {
     if (f == nullptr) return fail(Err::no_mem, "no memory for a request");
     {
         SpinGuard guard(all->lock);
-        AttachedBuffer** at = find(*all, owner);
-        *f = {owner, at != nullptr ? (*at)->sent : 0};
+        *f = {owner, all->sent};
     }
     Request* r = make_special(p, nullptr, &flush_ops, f);
     if (r == nullptr) {
@@ -258,14 +317,33 @@ Err buffer_iflush(Process& p, BufferOwner owner, Request** out) {
     return Err::ok;
 }
 
+void keep_until_sent(Process& p, Request* send, void* memory) {
+    Buffers* all;
+    auto* k = static_cast<Kept*>(malloc(sizeof(Kept)));
+    if (k == nullptr || buffers_of(p, &all) != Err::ok) {
+        free(k);
+        wait(p, *send);
+        (void)finish(p, *send, nullptr);
+        free(memory);
+        return;
+    }
+    (void)drop_kept(p, *all);
+    SpinGuard guard(all->lock);
+    *k = {all->kept, send, memory};
+    all->kept = k;
+}
+
+void close_buffer(Process& p, BufferOwner owner) {
+    void* address;
+    int64_t size;
+    if (p.buffers.load(std::memory_order_acquire) != nullptr) (void)buffer_detach(p, owner, &address, &size, true);
+}
+
 void close_buffers(Process& p) {
     Buffers* all = p.buffers.load(std::memory_order_acquire);
     if (all == nullptr) return;
-    while (all->first != nullptr) {
-        void* address;
-        int64_t size;
-        (void)buffer_detach(p, all->first->owner, &address, &size);
-    }
+    while (all->first != nullptr) close_buffer(p, all->first->owner);
+    progress_until(p, [&] { return drop_kept(p, *all); });
     free(all);
     p.buffers.store(nullptr, std::memory_order_release);
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "obj/handles.hpp"
+#include "p2p/persistent.hpp"
 #include "type/predefined.hpp"
 
 namespace weft::p2p {
@@ -237,11 +238,13 @@ Err cancel(Process& p, Request** handle) {
     return Err::ok;
 }
 
-Err start(Process&, Request** handle) {
+Err start(Process& p, Request** handle) {
     Request& r = **handle;
-    if (!(r.flags & Request::persistent) || r.ops->start == nullptr)
+    if (WEFT_UNLIKELY(!(r.flags & Request::persistent)))
         return fail(Err::request, "only a persistent request can be started");
-    if (active(r)) return fail(Err::request, "the persistent request is active already: complete it first");
+    if (WEFT_UNLIKELY(active(r)))
+        return fail(Err::request, "the persistent request is active already: complete it first");
+    if (WEFT_LIKELY(!(r.flags & Request::special))) return start_persistent(p, static_cast<Persistent&>(r));
     return r.ops->start(r);
 }
 

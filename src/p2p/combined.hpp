@@ -31,9 +31,14 @@ struct BufferOwner {
 };
 Err buffer_attach(Process&, BufferOwner, void* buffer, int64_t size);
 // Waits until what is in it has been sent. `address` points at the user's pointer. Null and 0 where nothing is attached.
-Err buffer_detach(Process&, BufferOwner, void* address, int64_t* size);
+// `large`: the caller can take a size beyond int; otherwise such a buffer stays.
+Err buffer_detach(Process&, BufferOwner, void* address, int64_t* size, bool large);
 Err buffer_flush(Process&, BufferOwner);
 Err buffer_iflush(Process&, BufferOwner, Request** out);
+// The end of a communicator or session: sends what is left, and detaches.
+void close_buffer(Process&, BufferOwner);
+// Memory that an abandoned send still reads: frees it, and the request, once it has been sent.
+void keep_until_sent(Process&, Request* send, void* memory);
 // MPI_Finalize: sends what is left and forgets all buffers.
 void close_buffers(Process&);
 

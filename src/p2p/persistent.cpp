@@ -1,183 +1,101 @@
-// Persistent requests, and a send and a receive in one: special requests that hold the plain ones of the moment.
-#include <cstdlib>
+#include "p2p/persistent.hpp"
+
 #include <cstring>
 
-#include "p2p/calls.hpp"
 #include "p2p/combined.hpp"
-#include "type/predefined.hpp"
 
 namespace weft::p2p {
 
 namespace {
 
-constexpr int packed_id = 0x207;   // MPI_PACKED
+void set_complete(Persistent& r) { r.state.store(Request::complete, std::memory_order_release); }
 
-enum class What : uint8_t { send, bsend, recv };
-
-// What is started again and again.
-struct Template {
-    What what;
-    Mode mode;
-    Comm* comm;
-    Buffer buffer;
-    Envelope envelope;
-    Request* inner;     // of the activation under way; null once its result is in `status`
-    Status status;
-    Err error;
-};
-
-Template& template_of(Request& r) { return *static_cast<Template*>(r.ext); }
-
-Err start_template(Request& r) {
-    Process& p = *obj::process;
-    Template& t = template_of(r);
-    Request* inner = nullptr;
-    switch (t.what) {
-    case What::send: WEFT_TRY(isend(p, *t.comm, t.buffer, t.envelope, t.mode, &inner)); break;
-    case What::bsend: WEFT_TRY(ibsend(p, *t.comm, t.buffer, t.envelope, &inner)); break;
-    case What::recv: WEFT_TRY(irecv(p, *t.comm, t.buffer, t.envelope, &inner)); break;
-    }
-    t.inner = inner;
+// Prepares the request's own fields for another round.
+void arm(LaneGuard&, Persistent& r) {
+    r.flags = r.start_flags;
+    r.stage = Request::fresh;
+    r.error = 0;
+    r.buf = r.what.base;
+    r.count = r.what.count;
+    r.type = r.what.type;
+    r.rank = r.where.rank;
+    r.tag = r.where.tag;
     r.state.store(Request::pending, std::memory_order_relaxed);
+}
+
+Err start_receiving(Process& p, Persistent& r) {
+    LaneGuard g(*p.lane);
+    arm(g, r);
+    const obj::Route& from = r.comm->routes[r.where.rank];  // MPI_ANY_SOURCE has a chair there
+    if (WEFT_LIKELY(g.lane.unexpected_count.load(std::memory_order_relaxed) == 0 && from.way == obj::Route::shm)) post(g, r);
+    else start_receive(g, p, r);
     return Err::ok;
 }
 
-bool poll_template(Request& r) { return template_of(r).inner == nullptr || template_of(r).inner->done(); }
-
-// May be asked for the status several times; the plain request gives it once.
-Err finish_template(Request& r, Status& s) {
-    Template& t = template_of(r);
-    if (t.inner != nullptr) {
-        t.status = obj::empty_status;
-        t.error = finish(*obj::process, *t.inner, &t.status);
-        t.inner = nullptr;
-    }
-    s = t.status;
-    return t.error;
+Err start_queued(Process& p, Persistent& r) {
+    LaneGuard g(*p.lane);
+    arm(g, r);
+    const bool copy = r.how != Persistent::synchronous && r.what.bytes() <= g.lane.limits.eager_max;
+    const Err e = start_send(g, p, r, r.comm->routes[r.where.rank], copy);
+    if (e != Err::ok) r.state.store(Request::inactive, std::memory_order_relaxed);
+    return e;
 }
 
-Err cancel_template(Request& r) {
-    Request* inner = template_of(r).inner;
-    // A send that was done at once has nothing left to cancel.
-    return inner == nullptr || inner->done() ? Err::ok : cancel(*obj::process, &inner);
-}
-
-void free_template(Request& r) {
-    Template& t = template_of(r);
-    if (t.inner != nullptr) free_request(*obj::process, *t.inner);
-    type::release(*t.buffer.type);
-    free(&t);
-}
-
-constexpr obj::RequestOps template_ops{
-    "persistent request", start_template, poll_template, finish_template, cancel_template, free_template, true};
-
-Err make_template(Process& p, Comm& c, Buffer b, Envelope e, What what, Mode mode, Request** out) {
-    auto* t = static_cast<Template*>(malloc(sizeof(Template)));
-    if (t == nullptr) return fail(Err::no_mem, "no memory for a persistent request");
-    *t = {what, mode, &c, b, e, nullptr, obj::empty_status, Err::ok};
-    Request* r = make_special(p, &c, &template_ops, t);
-    if (r == nullptr) {
-        free(t);
-        return fail(Err::no_mem, "no memory for a request");
-    }
-    type::retain(*b.type);
-    r->flags |= Request::persistent;
+// Inactive. A ready send is a standard one.
+Err init_persistent(Process& p, Comm& c, Buffer b, Envelope e, Persistent::How how, Request** out) {
+    LaneGuard g(*p.lane);
+    auto* r = static_cast<Persistent*>(g.lane.persistent_pool.take());
+    if (r == nullptr) return fail(Err::no_mem, "no memory for a persistent request");
+    memset(static_cast<void*>(r), 0, sizeof *r);
+    r->kind = Kind::request;
+    r->comm = &c;
+    r->what = b;
+    r->where = e;
+    r->how = how;
+    r->start_flags = static_cast<uint16_t>(Request::persistent | e.coll | (how == Persistent::synchronous ? Request::sync : 0) |
+                                           (how == Persistent::receive ? Request::is_recv : 0));
+    r->flags = r->start_flags;
     r->state.store(Request::inactive, std::memory_order_relaxed);
+    type::retain(*b.type);
+    if (!obj::is_predefined(c)) obj::retain(c);
     *out = r;
     return Err::ok;
-}
-
-// A send and a receive of one request.
-struct Pair {
-    Request *send, *recv;   // null once finished
-    char* copy;             // of what is sent while it is being replaced
-    Status status;
-    Err error;
-};
-
-Pair& pair_of(Request& r) { return *static_cast<Pair*>(r.ext); }
-
-bool poll_pair(Request& r) {
-    Pair& x = pair_of(r);
-    return (x.send == nullptr || x.send->done()) && (x.recv == nullptr || x.recv->done());
-}
-
-Err finish_pair(Request& r, Status& s) {
-    Process& p = *obj::process;
-    Pair& x = pair_of(r);
-    if (x.send != nullptr) x.error = finish(p, *x.send, nullptr);
-    if (x.recv != nullptr) {
-        x.status = obj::empty_status;
-        Err e = finish(p, *x.recv, &x.status);
-        if (x.error == Err::ok) x.error = e;
-    }
-    x.send = x.recv = nullptr;
-    s = x.status;
-    return x.error;
-}
-
-void free_pair(Request& r) {
-    Pair& x = pair_of(r);
-    if (x.send != nullptr) {
-        // MPI_Request_free while it is active: the copy must stay until it has been sent.
-        if (x.copy != nullptr) wait(*obj::process, *x.send);
-        free_request(*obj::process, *x.send);
-    }
-    if (x.recv != nullptr) free_request(*obj::process, *x.recv);
-    free(x.copy);
-    free(&x);
-}
-
-constexpr obj::RequestOps pair_ops{
-    "nonblocking send-receive", nullptr, poll_pair, finish_pair, nullptr, free_pair, true};
-
-// Takes over `copy`, on failure too.
-Err start_pair(Process& p, Comm& c, Buffer send, Envelope to, Buffer recv, Envelope from, char* copy, Request** out) {
-    auto* x = static_cast<Pair*>(malloc(sizeof(Pair)));
-    Request* r = x != nullptr ? make_special(p, &c, &pair_ops, x) : nullptr;
-    if (r == nullptr) {
-        free(x);
-        free(copy);
-        return fail(Err::no_mem, "no memory for a request");
-    }
-    *x = {nullptr, nullptr, copy, obj::empty_status, Err::ok};
-    Err e = irecv(p, c, recv, from, &x->recv);
-    if (e == Err::ok) e = isend(p, c, send, to, Mode::standard, &x->send);
-    if (e == Err::ok) {
-        *out = r;
-        return Err::ok;
-    }
-    if (x->recv != nullptr) {
-        Request* posted = x->recv;
-        (void)cancel(p, &posted);
-    }
-    free_request(p, *r);
-    return e;
 }
 
 }  // namespace
 
 Err send_init(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {
-    return make_template(p, c, b, e, What::send, m, out);
+    return init_persistent(p, c, b, e, m == Mode::synchronous ? Persistent::synchronous : Persistent::standard, out);
 }
 Err bsend_init(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
-    return make_template(p, c, b, e, What::bsend, Mode::standard, out);
+    return init_persistent(p, c, b, e, Persistent::buffered, out);
 }
 Err recv_init(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
-    return make_template(p, c, b, e, What::recv, Mode::standard, out);
+    return init_persistent(p, c, b, e, Persistent::receive, out);
 }
 
-Err isendrecv(Process& p, Comm& c, Buffer send, Envelope to, Buffer recv, Envelope from, Request** out) {
-    return start_pair(p, c, send, to, recv, from, nullptr, out);
+Err start_persistent(Process& p, Persistent& r) {
+    switch (r.how) {
+    case Persistent::receive: return start_receiving(p, r);
+    case Persistent::standard:
+        if (!send_inline(p, *r.comm, r.what, r.where)) break;
+        set_complete(r);
+        return Err::ok;
+    case Persistent::buffered:
+        WEFT_TRY(bsend(p, *r.comm, r.what, r.where));
+        set_complete(r);
+        return Err::ok;
+    case Persistent::synchronous: break;
+    }
+    return start_queued(p, r);
 }
 
-Err isendrecv_replace(Process& p, Comm& c, Buffer b, Envelope to, Envelope from, Request** out) {
-    const int64_t bytes = b.bytes();
-    auto* copy = static_cast<char*>(malloc(static_cast<size_t>(bytes) + 1));
-    if (copy == nullptr) return fail(Err::no_mem, "no memory for the %ld bytes to send", static_cast<long>(bytes));
-    type::pack(b, 0, bytes, copy);
-    return start_pair(p, c, Buffer{copy, bytes, type::predefined_at(packed_id)}, to, b, from, copy, out);
+void free_persistent(LaneGuard& g, Request& request) {
+    auto& r = static_cast<Persistent&>(request);
+    if (!r.what.type->is(type::Type::predefined)) type::release(*r.what.type);
+    if (!obj::is_predefined(*r.comm)) obj::release(*r.comm);
+    r.kind = Kind::dead;
+    g.lane.persistent_pool.give(&r);
 }
 
 }  // namespace weft::p2p

@@ -143,7 +143,7 @@ struct Arrivals {
         auto* r = static_cast<Request*>(f.head);
         const auto n = static_cast<int64_t>(w >> 16 & 0xff);
         if (WEFT_UNLIKELY(r == nullptr || r->rank != source || r->tag != c.tag || context_of(*r) != c.context ||
-                          !r->is_plain_receive() || !r->type->is(type::Type::dense) || n > r->count * r->type->size))
+                          !r->receives_plainly() || !r->type->is(type::Type::dense) || n > r->count * r->type->size))
             return false;
         if (n > wire::inline_bytes) __builtin_unreachable();
         f.head = r->next;
@@ -581,7 +581,8 @@ void complete(LaneGuard& g, Request& r, int64_t bytes) {
     r.count = bytes;
     const bool counted = (r.flags & Request::counted) != 0;
     if (r.flags & Request::orphan) {
-        free_request_block(g, r);
+        if (r.flags & Request::persistent) free_persistent(g, r);
+        else free_request_block(g, r);
     } else {
         // Release: pairs with Request::done(). The owner may free it from here on.
         r.state.store(Request::complete, std::memory_order_release);

@@ -52,5 +52,7 @@ void answer_matched(LaneGuard&, int peer, uint64_t cookie);
 // A request from the lane's pool, with its references taken; null when out of memory.
 Request* make_request(LaneGuard&, obj::Comm&, type::Buffer, int32_t rank, int32_t tag, uint16_t flags);
 void free_request_block(LaneGuard&, Request& r);
+// The same for a persistent send or receive (persistent.hpp).
+void free_persistent(LaneGuard&, Request& r);
 
 }  // namespace weft::p2p

@@ -22,8 +22,9 @@ void from_nobody(Request& r) {
     r.tag = obj::any_tag;
 }
 
-// Posts a receive, or takes the message that is here already.
-void begin(LaneGuard& g, Process& p, Request& r) {
+}  // namespace
+
+void start_receive(LaneGuard& g, Process& p, Request& r) {
     if (r.rank == obj::proc_null) {
         from_nobody(r);
         complete(g, r, 0);
@@ -35,13 +36,11 @@ void begin(LaneGuard& g, Process& p, Request& r) {
     }
 }
 
-}  // namespace
-
 Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
     LaneGuard g(*p.lane);
     Request* r = make_request(g, c, b, e.rank, e.tag, static_cast<uint16_t>(e.coll | Request::is_recv));
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
-    begin(g, p, *r);
+    start_receive(g, p, *r);
     *out = r;
     return Err::ok;
 }
@@ -58,7 +57,7 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     r.tag = e.tag;
     {
         LaneGuard g(*p.lane);
-        begin(g, p, r);
+        start_receive(g, p, r);
     }
     wait(p, r);
     if (s != nullptr) {

@@ -90,6 +90,8 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
     return true;
 }
 
+// Posts the prepared `r`, or takes the message that is here already.
+void start_receive(LaneGuard&, Process&, Request& r);
 Err irecv_slow(Process&, Comm&, Buffer, Envelope, Request** out);
 
 WEFT_INLINE Err irecv(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {

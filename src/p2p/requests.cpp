@@ -78,6 +78,11 @@ void free_request(Process& p, Request& r) {
             return;
         }
     }
+    if (r.flags & Request::persistent && !(r.flags & Request::special)) {
+        LaneGuard g(*p.lane);
+        free_persistent(g, r);
+        return;
+    }
     r.flags &= static_cast<uint16_t>(~Request::persistent);
     if (r.flags & Request::special && r.ops->free != nullptr) r.ops->free(r);
     LaneGuard g(*p.lane);

@@ -44,7 +44,9 @@ Err send_self(LaneGuard& g, Process& p, Request& r, bool copy) {
     return Err::ok;
 }
 
-Err start(LaneGuard& g, Process& p, Request& r, const obj::Route& to, bool copy_self) {
+}  // namespace
+
+Err start_send(LaneGuard& g, Process& p, Request& r, const obj::Route& to, bool copy_self) {
     switch (to.way) {
     case obj::Route::shm: push_or_enqueue(g, to.peer, r); return Err::ok;
     case obj::Route::null_wire: {
@@ -58,8 +60,6 @@ Err start(LaneGuard& g, Process& p, Request& r, const obj::Route& to, bool copy_
     }
     return fail(Err::rank, "rank %d cannot be sent to", r.rank);
 }
-
-}  // namespace
 
 Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     const obj::Route& to = c.routes[e.rank];
@@ -75,7 +75,7 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     r.tag = e.tag;
     {
         LaneGuard g(*p.lane);
-        WEFT_TRY(start(g, p, r, to, m != Mode::synchronous));
+        WEFT_TRY(start_send(g, p, r, to, m != Mode::synchronous));
     }
     wait(p, r);
     return static_cast<Err>(r.error);
@@ -92,7 +92,7 @@ Err isend_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out)
     Request* r = make_request(g, c, b, e.rank, e.tag, flags);
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
     const bool copy = m != Mode::synchronous && b.bytes() <= p.lane->limits.eager_max;
-    if (Err err = start(g, p, *r, to, copy); err != Err::ok) {
+    if (Err err = start_send(g, p, *r, to, copy); err != Err::ok) {
         if (r->flags & Request::counted) type::release(*r->type);
         free_request_block(g, *r);
         return err;

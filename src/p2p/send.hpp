@@ -9,6 +9,9 @@ namespace weft::p2p {
 // Everything that is not the short path: full ring, larger, synchronous, noncontiguous, self, MPI_PROC_NULL.
 Err send_slow(Process&, Comm&, Buffer, Envelope, Mode);
 Err isend_slow(Process&, Comm&, Buffer, Envelope, Mode, Request** out);
+// Sends or queues the prepared `r`. A message to this very rank is copied and done at once, or stays where it is and
+// completes when it is received.
+Err start_send(LaneGuard&, Process&, Request& r, const obj::Route& to, bool copy_self);
 
 // ≤ 45 instructions, no call, one release store. False: nothing happened, take the slow path.
 WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
