@@ -15,6 +15,10 @@ const char *weft_version(void);
 /* One line for each function of the standard: its name, a space, and 1 if this library implements it, else 0. */
 const char *weft_api_list(void);
 
+/* Control variable number `index`, from 0: returns 0 when there is no such one. Each pointer may be null. `value` holds at
+   least 32 characters; a value that is not allowed is given as "?". */
+int weft_setting(int index, const char **name, char *value, const char **origin, const char **what, const char **evidence);
+
 #if defined(__cplusplus)
 }
 #endif

@@ -84,20 +84,48 @@ int print_api(const Library& library, bool json) {
     return 0;
 }
 
+// Every control variable: value, origin and what it is for.
+int print_cvars(const Library& library, bool json) {
+    using Setting = int (*)(int, const char**, char*, const char**, const char**, const char**);
+    auto setting = library.find<Setting>("weft_setting");
+    if (setting == nullptr) {
+        fprintf(stderr, "weft: this library has no list of its variables%s%s\n", library.loaded() ? "" : ": ", library.error().c_str());
+        return 1;
+    }
+    const char *name, *origin, *what, *evidence;
+    char value[32];
+    bool bad = false;
+    std::vector<Section> all;
+    for (int i = 0; setting(i, &name, value, &origin, &what, &evidence); i++) {
+        bad |= !std::strcmp(value, "?");
+        all.push_back(Section{name, {}});
+        all.back().add("value", value);
+        all.back().add("origin", origin);
+        all.back().add("what", what);
+        all.back().add("evidence", evidence);
+        if (!json) printf("%-18s %-12s %-12s %s\n", name, value, origin, what);
+    }
+    if (json) print_json(all);
+    if (bad) fprintf(stderr, "weft: a value marked ? is not allowed; MPI_Init would say what is\n");
+    return bad ? 1 : 0;
+}
+
 }  // namespace
 
 int info(int argc, char** argv) {
-    bool json = false, api = false;
+    bool json = false, api = false, cvars = false;
     for (int i = 1; i < argc; i++) {
         if (!std::strcmp(argv[i], "--json")) json = true;
         else if (!std::strcmp(argv[i], "--api")) api = true;
+        else if (!std::strcmp(argv[i], "--cvars")) cvars = true;
         else {
-            fprintf(stderr, "usage: weft info [--api] [--json]\n");
+            fprintf(stderr, "usage: weft info [--api | --cvars] [--json]\n");
             return std::strcmp(argv[i], "--help") != 0 ? 2 : 0;
         }
     }
     Library library;
     if (api) return print_api(library, json);
+    if (cvars) return print_cvars(library, json);
     std::vector<Section> sections{about_weft(library), about_build(), about_machine()};
     if (json) print_json(sections);
     else print_text(sections);

@@ -41,7 +41,8 @@ int run_script(const char* name, int argc, char** argv) {
 int usage(FILE* out, int status) {
     fprintf(out,
             "usage: weft COMMAND [options]\n"
-            "  info [--api] [--json]   what this installation is; --api: every function and whether it is implemented\n"
+            "  info [--api] [--json]   what this installation is; --api: every function and whether it is implemented;\n"
+            "                          --cvars: every control variable, its value and where that comes from\n"
             "  doctor [--json]         what this machine allows, and what Weft does where it does not\n"
             "  bench ...               measures Weft beside other MPI libraries (weft bench --help)\n"
             "  count ...               counts the instructions of the hot paths (weft count --help)\n"

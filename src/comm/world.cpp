@@ -5,11 +5,14 @@
 
 #include "boot/boot.hpp"
 #include "coll/schedule.hpp"
+#include "heap/segment.hpp"
 #include "lane/lane.hpp"
 #include "obj/attr.hpp"
 #include "comm/session.hpp"
 #include "obj/process.hpp"
 #include "p2p/combined.hpp"
+#include "os/memory.hpp"
+#include "os/process.hpp"
 #include "p2p/p2p.hpp"
 #include "type/predefined.hpp"
 
@@ -38,6 +41,20 @@ Err wait_for_all(Process& p) {
     return Err::ok;
 }
 
+// WEFT_LOG: 1, one line per job; 2, one per rank; 3, the settings too.
+void tell_start(Process& p) {
+    if (p.log == 0 || (p.log == 1 && p.world_rank != 0)) return;
+    const lane::Limits& l = p.lane->limits;
+    os::say("weft: %s: rank %d of %d, process %d on %s, %s, %d processors, threads %s", WEFT_VERSION, p.world_rank, p.world_size,
+            os::process_id(), p.job->host, p.segment == nullptr ? "no shared segment" : p.segment->same_address
+            ? "segment at the common address" : "segment anywhere (its heap is not shared)", p.job->cpus,
+            p.threads ? "multiple" : "one at a time");
+    if (p.log < 3) return;
+    os::say("weft: rank %d: inline %d B, eager %d B, chunk %d B, piece %d B, credit %lld B, spin %u polls, attach %s",
+            p.world_rank, l.inline_max, l.eager_max, l.chunk, l.piece, static_cast<long long>(l.credit), l.spin_polls,
+            l.attach ? "allowed" : "off");
+}
+
 }  // namespace
 
 Err init_thread(Process& p, int*, char***, int required, int* provided) {
@@ -52,6 +69,7 @@ Err init_thread(Process& p, int*, char***, int required, int* provided) {
     p.world.kind = p.self.kind = Kind::comm;
     p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
     *provided = levels[level];
+    tell_start(p);
     return Err::ok;
 }
 

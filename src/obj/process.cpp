@@ -107,6 +107,7 @@ Err start_process(Process& p, ThreadLevel level, boot::Job* job) {
     WEFT_TRY(read_settings(&s));
     p.job = job;
     p.level = level;
+    p.log = static_cast<uint8_t>(s.log);
     p.sent_request.state.store(Request::complete, std::memory_order_relaxed);
     p.threads = level == ThreadLevel::multiple && !WEFT_SINGLE;
     p.main_thread = reinterpret_cast<uint64_t>(pthread_self());

@@ -1,5 +1,6 @@
 #include "obj/settings.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -28,11 +29,11 @@ constinit const Setting settings_table[] = {
      "Whether large messages may be copied straight between processes.", "docs/experiments/002-large-messages.md"},
     {"WEFT_WIRE", &Settings::null_wire, 0, 0, 1, "shm|null",
      "The wire to the other ranks; null makes a lone rank believe in peers that take everything at once.",
-     "docs/tour-of-a-send.md"},
+     "docs/ARCHITECTURE.md"},
     {"WEFT_NULL_SIZE", &Settings::null_size, 2, 2, 1 << 20, nullptr,
-     "Size of MPI_COMM_WORLD on the null wire.", "docs/tour-of-a-send.md"},
-    {"WEFT_LOG", &Settings::log, 0, 0, 4, nullptr,
-     "How much the library tells on stderr, from 0 (errors only) to 4.", "docs/tour-of-a-send.md"},
+     "Size of MPI_COMM_WORLD on the null wire.", "docs/ARCHITECTURE.md"},
+    {"WEFT_LOG", &Settings::log, 0, 0, 3, nullptr,
+     "What the library tells on stderr: 1, a line per job; 2, a line per rank; 3, its limits too.", "docs/ARCHITECTURE.md"},
 };
 const int settings_count = static_cast<int>(sizeof settings_table / sizeof *settings_table);
 
@@ -69,18 +70,42 @@ bool parse_word(const char* text, const char* words, int64_t* out) {
 
 }  // namespace
 
+// One setting's value: its default, or what the environment says.
+static Err read_one(const Setting& row, int64_t* value, bool* from_environment) {
+    *value = row.initial;
+    *from_environment = false;
+    const char* text = os::env(row.name);
+    if (text == nullptr || *text == 0) return Err::ok;
+    *from_environment = true;
+    const bool good = row.words != nullptr ? parse_word(text, row.words, value) : parse_number(text, value);
+    if (good && *value >= row.least && *value <= row.most) return Err::ok;
+    if (row.words != nullptr) return fail(Err::arg, "%s=%.40s: allowed is %s", row.name, text, row.words);
+    return fail(Err::arg, "%s=%.40s: allowed is a number from %lld to %lld", row.name, text,
+                static_cast<long long>(row.least), static_cast<long long>(row.most));
+}
+
 Err read_settings(Settings* s) {
-    for (const Setting& row : settings_table) {
-        int64_t& value = s->*row.field;
-        value = row.initial;
-        const char* text = os::env(row.name);
-        if (text == nullptr || *text == 0) continue;
-        const bool good = row.words != nullptr ? parse_word(text, row.words, &value) : parse_number(text, &value);
-        if (good && value >= row.least && value <= row.most) continue;
-        if (row.words != nullptr) return fail(Err::arg, "%s=%.40s: allowed is %s", row.name, text, row.words);
-        return fail(Err::arg, "%s=%.40s: allowed is a number from %lld to %lld", row.name, text,
-                    static_cast<long long>(row.least), static_cast<long long>(row.most));
+    bool from_environment;
+    for (const Setting& row : settings_table) WEFT_TRY(read_one(row, &(s->*row.field), &from_environment));
+    return Err::ok;
+}
+
+Err describe_setting(int i, char* value, const char** origin) {
+    const Setting& row = settings_table[i];
+    int64_t v;
+    bool from_environment;
+    const Err e = read_one(row, &v, &from_environment);
+    *origin = from_environment ? "environment" : "default";
+    if (e != Err::ok) return e;
+    if (row.words == nullptr) {
+        snprintf(value, 32, "%lld", static_cast<long long>(v));
+        return Err::ok;
     }
+    const char* w = row.words;
+    for (; v > 0 && strchr(w, '|') != nullptr; --v) w = strchr(w, '|') + 1;
+    const size_t n = strcspn(w, "|");
+    memcpy(value, w, n < 31 ? n : 31);
+    value[n < 31 ? n : 31] = 0;
     return Err::ok;
 }
 

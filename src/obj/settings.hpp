@@ -23,6 +23,10 @@ struct Setting {
 extern const Setting settings_table[];
 extern const int settings_count;
 
+// What setting `i` is now and where that comes from ("default" or "environment"), as the library would read it. A bad value
+// is reported as such. `value` holds at least 32 characters.
+Err describe_setting(int i, char* value, const char** origin);
+
 // Defaults, then the environment. A bad value is an error that names the variable, the value and what is allowed.
 Err read_settings(Settings* s);
 

@@ -1,0 +1,75 @@
+#include "obj/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+
+using namespace weft;
+using namespace weft::obj;
+
+namespace {
+
+struct Environment {
+    Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+    ~Environment() { unsetenv(name_); }
+    const char* name_;
+};
+
+TEST(Settings, TheTableIsSane) {
+    std::set<std::string> names;
+    EXPECT_LE(settings_count, 60);
+    for (int i = 0; i < settings_count; ++i) {
+        const Setting& s = settings_table[i];
+        EXPECT_TRUE(names.insert(s.name).second) << s.name;
+        EXPECT_EQ(strncmp(s.name, "WEFT_", 5), 0);
+        EXPECT_LE(s.least, s.initial) << s.name;
+        EXPECT_LE(s.initial, s.most) << s.name;
+        EXPECT_GT(strlen(s.what), 10u) << s.name;
+        EXPECT_EQ(strncmp(s.evidence, "docs/", 5), 0) << s.name;
+    }
+}
+
+TEST(Settings, DefaultsThenEnvironment) {
+    Settings s;
+    ASSERT_EQ(read_settings(&s), Err::ok);
+    EXPECT_EQ(s.cma, 1);
+    Environment credit("WEFT_CREDIT", "3M"), cma("WEFT_CMA", "off"), large("WEFT_LARGE", "halves");
+    ASSERT_EQ(read_settings(&s), Err::ok);
+    EXPECT_EQ(s.credit, 3 << 20);
+    EXPECT_EQ(s.cma, 0);
+    EXPECT_EQ(s.large, 2);
+    for (int i = 0; i < settings_count; ++i) {
+        char value[32];
+        const char* origin;
+        ASSERT_EQ(describe_setting(i, value, &origin), Err::ok);
+        if (settings_table[i].field == &Settings::large) {
+            EXPECT_STREQ(value, "halves");
+            EXPECT_STREQ(origin, "environment");
+        }
+        if (settings_table[i].field == &Settings::chunk) {
+            EXPECT_STREQ(origin, "default");
+        }
+    }
+}
+
+TEST(Settings, BadValuesNameTheVariableTheValueAndWhatIsAllowed) {
+    const char* bad[][2] = {{"WEFT_CMA", "perhaps"}, {"WEFT_CREDIT", "-1"}, {"WEFT_CREDIT", "4X"}, {"WEFT_CREDIT", "9999999G"},
+                            {"WEFT_INLINE_MAX", "49"}, {"WEFT_CHUNK", ""}, {"WEFT_LARGE", "pie"}};
+    for (auto& [name, value] : bad) {
+        Environment e(name, value);
+        Settings s;
+        if (*value == 0) {
+            EXPECT_EQ(read_settings(&s), Err::ok) << "an empty variable is an unset one";
+            continue;
+        }
+        ASSERT_EQ(read_settings(&s), Err::arg) << name << "=" << value;
+        EXPECT_NE(strstr(fail_text(), name), nullptr);
+        EXPECT_NE(strstr(fail_text(), value), nullptr);
+        EXPECT_NE(strstr(fail_text(), "allowed"), nullptr);
+    }
+}
+
+}  // namespace
