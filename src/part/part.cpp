@@ -501,6 +501,16 @@ Err pready_list(Process& p, int n, const int* partitions, Request& r) {
     return Err::ok;
 }
 
+// Have all parts come that reach into this partition? Where parts are empty, the count decides in place of the bytes.
+static bool covered(const Channel& c, int partition) {
+    bool empty = c.setup.bytes == 0;
+    int64_t each = empty ? c.parts : c.each.bytes(), part = empty ? c.partitions : c.setup.bytes;
+    int64_t from = each * partition, to = from + each;
+    for (int64_t i = from / part; i < c.parts && i * part < to; i++)
+        if (c.state[i].load(std::memory_order_acquire) == 0) return false;  // pairs with reap()
+    return true;
+}
+
 Err parrived(Process& p, Request& r, int partition, bool* flag) {
     obj::blame(r.comm);
     if (&r == &obj::null_request) {
@@ -520,10 +530,7 @@ Err parrived(Process& p, Request& r, int partition, bool* flag) {
     bool there = r.done();
     // `busy` keeps the setup and the flags' array in place while they are read.
     if (!there && try_busy(c)) {
-        there = c.matched.load(std::memory_order_acquire) && c.state != nullptr;
-        int64_t from = c.each.bytes() * partition, to = from + c.each.bytes(), bytes = c.setup.bytes;
-        for (int64_t i = there && bytes > 0 ? from / bytes : 0; there && bytes > 0 && i < c.parts && i * bytes < to; i++)
-            there = c.state[i].load(std::memory_order_acquire) != 0;
+        there = c.matched.load(std::memory_order_acquire) && c.state != nullptr && covered(c, partition);
         release_busy(c);
     }
     *flag = there;
