@@ -1,5 +1,6 @@
-// Buffered sends. A message that does not leave at once is copied to memory of its own and sent from there; an attached buffer is the user's leave to
-// hold that many bytes, MPI_BSEND_OVERHEAD for each message included. The user's memory itself is not touched.
+// Buffered sends. A message that does not leave at once is copied to memory of its own and sent from there; an attached
+// buffer is the user's leave to hold that many bytes, MPI_BSEND_OVERHEAD for each message included. The user's memory
+// itself is not touched.
 #include <cstdlib>
 #include <cstring>
 
@@ -52,7 +53,8 @@ Err buffers_of(Process& p, Buffers** out) {
     if (b == nullptr) {
         auto* fresh = static_cast<Buffers*>(calloc(1, sizeof(Buffers)));
         if (fresh == nullptr) return fail(Err::no_mem, "no memory for buffered sends");
-        if (p.buffers.compare_exchange_strong(b, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) b = fresh;
+        constexpr auto both = std::memory_order_acq_rel;
+        if (p.buffers.compare_exchange_strong(b, fresh, both, std::memory_order_acquire)) b = fresh;
         else free(fresh);
     }
     *out = b;
@@ -255,7 +257,7 @@ Err buffer_detach(Process& p, BufferOwner owner, void* address, int64_t* size, b
     if (!large) {  // before anything is lost
         SpinGuard guard(all.lock);
         if (AttachedBuffer** at = find(all, owner); at != nullptr && (*at)->size > INT32_MAX)
-            return fail(Err::value_too_large, "the buffer's %ld bytes do not fit an int: MPI_Buffer_detach_c tells them",
+            return fail(Err::value_too_large, "the buffer's %ld bytes do not fit an int, but MPI_Buffer_detach_c's",
                         static_cast<long>((*at)->size));
     }
     WEFT_TRY(buffer_flush(p, owner));

@@ -30,7 +30,7 @@ struct BufferOwner {
     bool operator==(const BufferOwner& o) const { return object == o.object && context == o.context; }
 };
 Err buffer_attach(Process&, BufferOwner, void* buffer, int64_t size);
-// Waits until what is in it has been sent. `address` points at the user's pointer. Null and 0 where nothing is attached.
+// Waits until what is in it has been sent. `address` points to the user's pointer. Null and 0 where nothing is.
 // `large`: the caller can take a size beyond int; otherwise such a buffer stays.
 Err buffer_detach(Process&, BufferOwner, void* address, int64_t* size, bool large);
 Err buffer_flush(Process&, BufferOwner);

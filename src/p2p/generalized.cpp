@@ -17,7 +17,8 @@ struct Generalized {
 Generalized& of(Request& r) { return *static_cast<Generalized*>(r.ext); }
 
 Err said(int code, const char* which) {
-    return code == MPI_SUCCESS ? Err::ok : fail(Err{code}, "the %s function of a generalized request returned %d", which, code);
+    if (code == MPI_SUCCESS) return Err::ok;
+    return fail(Err{code}, "the %s function of a generalized request returned %d", which, code);
 }
 
 Err finish_generalized(Request& r, Status& s) {
@@ -44,7 +45,8 @@ constexpr obj::RequestOps generalized_ops{
 
 Err grequest_start(Process& p, MPI_Grequest_query_function* query, MPI_Grequest_free_function* free_fn,
                    MPI_Grequest_cancel_function* cancel, void* extra, Request** out) {
-    if (query == nullptr || free_fn == nullptr || cancel == nullptr) return fail(Err::arg, "a callback is a null pointer");
+    if (query == nullptr || free_fn == nullptr || cancel == nullptr)
+        return fail(Err::arg, "a callback is a null pointer");
     auto* g = static_cast<Generalized*>(malloc(sizeof(Generalized)));
     if (g == nullptr) return fail(Err::no_mem, "no memory for a generalized request");
     *g = {query, free_fn, cancel, extra};
@@ -59,7 +61,8 @@ Err grequest_start(Process& p, MPI_Grequest_query_function* query, MPI_Grequest_
 }
 
 Err grequest_complete(Process& p, Request& r) {
-    if (!(r.flags & Request::generalized)) return fail(Err::request, "the request is no generalized one (argument 1, request)");
+    if (!(r.flags & Request::generalized))
+        return fail(Err::request, "the request is no generalized one (argument 1, request)");
     if (r.done()) return fail(Err::request, "the generalized request is complete already");
     complete_special(p, r, Err::ok);
     return Err::ok;

@@ -27,7 +27,8 @@ Err start_receiving(Process& p, Persistent& r) {
     LaneGuard g(*p.lane);
     arm(g, r);
     const obj::Route& from = r.comm->routes[r.where.rank];  // MPI_ANY_SOURCE has a chair there
-    if (WEFT_LIKELY(g.lane.unexpected_count.load(std::memory_order_relaxed) == 0 && from.way == obj::Route::shm)) post(g, r);
+    const bool none_here = g.lane.unexpected_count.load(std::memory_order_relaxed) == 0;
+    if (WEFT_LIKELY(none_here && from.way == obj::Route::shm)) post(g, r);
     else start_receive(g, p, r);
     return Err::ok;
 }
@@ -52,8 +53,10 @@ Err init_persistent(Process& p, Comm& c, Buffer b, Envelope e, Persistent::How h
     r->what = b;
     r->where = e;
     r->how = how;
-    r->start_flags = static_cast<uint16_t>(Request::persistent | e.coll | (how == Persistent::synchronous ? Request::sync : 0) |
-                                           (how == Persistent::receive ? Request::is_recv : 0));
+    int flags = Request::persistent | e.coll;
+    if (how == Persistent::synchronous) flags |= Request::sync;
+    if (how == Persistent::receive) flags |= Request::is_recv;
+    r->start_flags = static_cast<uint16_t>(flags);
     r->flags = r->start_flags;
     r->state.store(Request::inactive, std::memory_order_relaxed);
     type::retain(*b.type);

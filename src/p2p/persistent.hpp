@@ -1,5 +1,5 @@
 // Persistent sends and receives: the request that the user holds is the one that is posted, each time anew. Included by
-// p2p/ and the door. Like any request, one belongs to its lane: between start and completion it is touched under the guard.
+// p2p/. Like any request, one belongs to its lane: between start and completion it is touched under the guard.
 #pragma once
 #include "p2p/p2p.hpp"
 

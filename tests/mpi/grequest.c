@@ -34,7 +34,8 @@ static void expect(const MPI_Status* s, const struct op* o) {
     MPI_Get_elements(s, MPI_INT, &elements);
     MPI_Test_cancelled(s, &cancelled);
     CHECK(s->MPI_SOURCE == o->value + 1 && s->MPI_TAG == o->value + 2, "source %d, tag %d", s->MPI_SOURCE, s->MPI_TAG);
-    CHECK(count == o->value && elements == o->value && cancelled == o->cancelled, "count %d, cancelled %d", count, cancelled);
+    CHECK(count == o->value && elements == o->value && cancelled == o->cancelled, "count %d, cancelled %d", count,
+          cancelled);
 }
 
 static MPI_Request begin(struct op* o, int value) {
@@ -168,7 +169,8 @@ static void refused(void) {
     OK(MPI_Grequest_complete(r[0]));
     OK(MPI_Grequest_complete(r[1]));
     FAILS(MPI_ERR_IN_STATUS, MPI_Waitall(2, r, s));
-    CHECK(s[0].MPI_ERROR == MPI_ERR_OTHER && s[1].MPI_ERROR == MPI_SUCCESS, "errors %d %d", s[0].MPI_ERROR, s[1].MPI_ERROR);
+    CHECK(s[0].MPI_ERROR == MPI_ERR_OTHER && s[1].MPI_ERROR == MPI_SUCCESS, "errors %d %d", s[0].MPI_ERROR,
+          s[1].MPI_ERROR);
 }
 
 int main(int argc, char** argv) {

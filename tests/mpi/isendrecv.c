@@ -7,8 +7,8 @@ static const int sizes[n_sizes] = {0, 8, 49, 5000, 70000, 600000};
 static void expect(const MPI_Status* s, int source, int tag, int bytes) {
     int count = -1;
     MPI_Get_count(s, MPI_BYTE, &count);
-    CHECK(s->MPI_SOURCE == source && s->MPI_TAG == tag && count == bytes, "status: %d %d %d, not %d %d %d", s->MPI_SOURCE,
-          s->MPI_TAG, count, source, tag, bytes);
+    CHECK(s->MPI_SOURCE == source && s->MPI_TAG == tag && count == bytes, "status: %d %d %d, not %d %d %d",
+          s->MPI_SOURCE, s->MPI_TAG, count, source, tag, bytes);
 }
 
 // All cycles at once; with one rank the cycle is the rank itself.
@@ -24,10 +24,11 @@ static void cycles(int replace) {
     }
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < n_sizes; i++) {
+            const int n = sizes[i], source = round ? from : MPI_ANY_SOURCE;
             if (replace)
-                OK(MPI_Isendrecv_replace(out[i], sizes[i], MPI_BYTE, to, i, round ? from : MPI_ANY_SOURCE, i, MPI_COMM_WORLD, &r[i]));
+                OK(MPI_Isendrecv_replace(out[i], n, MPI_BYTE, to, i, source, i, MPI_COMM_WORLD, &r[i]));
             else
-                OK(MPI_Isendrecv(out[i], sizes[i], MPI_BYTE, to, i, in[i], sizes[i], MPI_BYTE, from, i, MPI_COMM_WORLD, &r[i]));
+                OK(MPI_Isendrecv(out[i], n, MPI_BYTE, to, i, in[i], n, MPI_BYTE, source, i, MPI_COMM_WORLD, &r[i]));
         }
         if (round == 1) {
             for (int left = n_sizes; left > 0; left--) {
@@ -42,8 +43,8 @@ static void cycles(int replace) {
         for (int i = 0; i < n_sizes; i++) {
             expect(&s[i], from, i, sizes[i]);
             const int origin = replace ? (rank + (round + 1) * (size - 1)) % size : from;
-            CHECK(differs(in[i], (size_t)sizes[i], (uint32_t)(origin * 100 + i)) < 0, "replace %d, round %d, size %d", replace, round,
-                  sizes[i]);
+            CHECK(differs(in[i], (size_t)sizes[i], (uint32_t)(origin * 100 + i)) < 0,
+                  "replace %d, round %d, size %d", replace, round, sizes[i]);
             CHECK(r[i] == MPI_REQUEST_NULL, "the request is still there");
         }
     }
@@ -97,7 +98,8 @@ static void freed_while_active(void) {
     OK(MPI_Sendrecv(NULL, 0, MPI_INT, to, 6, NULL, 0, MPI_INT, from, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     const double until = seconds() + 30;
     int flag;
-    while ((differs(in, sizeof in, (uint32_t)from) >= 0 || differs(both, sizeof both, (uint32_t)from + 50) >= 0) && seconds() < until)
+    while (seconds() < until &&
+           (differs(in, sizeof in, (uint32_t)from) >= 0 || differs(both, sizeof both, (uint32_t)from + 50) >= 0))
         OK(MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
     CHECK(differs(in, sizeof in, (uint32_t)from) < 0, "MPI_Isendrecv did not go on");
     CHECK(differs(both, sizeof both, (uint32_t)from + 50) < 0, "MPI_Isendrecv_replace did not go on");

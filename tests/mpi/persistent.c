@@ -11,8 +11,8 @@ static int is_empty(const MPI_Status* s) {
 static void expect(const MPI_Status* s, int source, int tag, int bytes) {
     int count = -1;
     MPI_Get_count(s, MPI_BYTE, &count);
-    CHECK(s->MPI_SOURCE == source && s->MPI_TAG == tag && count == bytes, "status: %d %d %d, not %d %d %d", s->MPI_SOURCE,
-          s->MPI_TAG, count, source, tag, bytes);
+    CHECK(s->MPI_SOURCE == source && s->MPI_TAG == tag && count == bytes, "status: %d %d %d, not %d %d %d",
+          s->MPI_SOURCE, s->MPI_TAG, count, source, tag, bytes);
 }
 
 enum { rounds = 50, n_sizes = 6 };
@@ -75,8 +75,8 @@ static void ring(int mode, int any) {
         }
         for (int i = 0; i < n_sizes; i++) {
             expect(&s[i], from, i, sizes[i]);
-            CHECK(differs(in[i], (size_t)sizes[i], (uint32_t)(from * 1000 + round * 10 + i)) < 0, "mode %d, round %d, size %d", mode,
-                  round, sizes[i]);
+            CHECK(differs(in[i], (size_t)sizes[i], (uint32_t)(from * 1000 + round * 10 + i)) < 0,
+                  "mode %d, round %d, size %d", mode, round, sizes[i]);
             CHECK(r[i] != MPI_REQUEST_NULL && r[n_sizes + i] != MPI_REQUEST_NULL, "a request is gone");
         }
     }
@@ -109,7 +109,8 @@ static void freed_early(void) {
         OK(MPI_Start(&send));
         OK(MPI_Wait(&recv, MPI_STATUS_IGNORE));
         OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
-        for (int i = 0; i < 10; i++) CHECK(got[i] == from * 100 + round + 2 * i, "round %d, element %d: %d", round, i, got[i]);
+        for (int i = 0; i < 10; i++)
+            CHECK(got[i] == from * 100 + round + 2 * i, "round %d, element %d: %d", round, i, got[i]);
     }
     OK(MPI_Request_free(&send));
     OK(MPI_Request_free(&recv));
