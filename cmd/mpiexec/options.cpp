@@ -97,7 +97,7 @@ void mca(Parser&, const std::string* a) {
 }
 
 const Option options[] = {
-    {"n np", 1, "N", "number of ranks (default: the slots of -host or -hostfile, else 1)",
+    {"n np", 1, "N", "number of ranks (default: the slots of -host or -hostfile, the tasks of a Slurm allocation, else 1)",
      [](Parser& p, const std::string* a) { p.app.ranks = number("n", *a, 1, 1 << 20); }},
     {"soft", 1, "LIST", "acceptable numbers of ranks, as 2:8:2,16; the largest one up to -n is taken",
      [](Parser& p, const std::string* a) { p.app.soft = *a; }},
@@ -368,6 +368,16 @@ void Parser::line(const Strings& words) {
     }
 }
 
+// In a batch allocation, without -n, every task of it becomes a rank.
+int allocated_slots() {
+    const char* tasks = getenv("SLURM_NTASKS");
+    const char* nodes = getenv("SLURM_JOB_NUM_NODES");
+    if (!tasks || !nodes || atoi(tasks) < 1) return 0;
+    if (atoi(nodes) == 1) return atoi(tasks);
+    say("warning: the allocation has %d nodes, and all ranks start on this one; -n says how many", atoi(nodes));
+    return 0;
+}
+
 void settle_ranks(Parser& p) {
     int unsaid = 0, total = 0;
     for (App& a : p.plan.apps) {
@@ -380,6 +390,7 @@ void settle_ranks(Parser& p) {
         total += a.ranks;
     }
     int slots = p.per_node ? p.per_node : p.slots;
+    if (!slots && unsaid) slots = allocated_slots();
     for (App& a : p.plan.apps)
         if (!a.ranks) total += a.ranks = unsaid == 1 && slots > total ? slots - total : 1;
     if (total > 1 << 16) die(usage_error, "%d ranks are more than this mpiexec can watch (%d)", total, 1 << 16);

@@ -53,6 +53,14 @@ class Ranks(LaunchTest):
         self.assertEqual(r.status, 2)
         self.assertIn("/no/such/file: No such file", r.err)
 
+    def test_batch_allocation(self):
+        one = {"SLURM_NTASKS": "3", "SLURM_JOB_NUM_NODES": "1"}
+        self.assertEqual(len(self.good(*RANKS, env=one).out.split()), 3)
+        self.assertEqual(len(self.good("-n", 2, *RANKS, env=one).out.split()), 2)
+        r = self.good(*RANKS, env={"SLURM_NTASKS": "8", "SLURM_JOB_NUM_NODES": "2"})
+        self.assertEqual(r.out, "0/1\n")
+        self.assertIn("the allocation has 2 nodes", r.err)
+
     def test_configfile(self):
         with tempfile.NamedTemporaryFile("w") as f:
             f.write("# a job\n-n 2 echo 'two  words' # with a comment\n\n-n 1 \\\n  echo three\\ more \"quoted # sign\"\n")
