@@ -60,22 +60,34 @@ int take_some(Process& p, int64_t n, Request** handles, int* indices, Status* st
     return any ? count : obj::undefined;
 }
 
-// A status without consuming the request.
-void peek_status(Request& r, Status* s) {
-    if (s == nullptr) return;
+// The status and error of a complete request, which stays as it is.
+Err peek(Request& r, Status* s) {
     Status result = obj::empty_status;
-    if (r.flags & Request::cancelled) result.cancelled = 1;
+    Err e = Err::ok;
     if (active(r) && !(r.flags & Request::shared)) {
+        e = static_cast<Err>(r.error);
         if (r.flags & Request::special) {
-            if (r.ops->finish != nullptr) (void)r.ops->finish(r, result);
+            if (r.ops->finish != nullptr) e = r.ops->finish(r, result);
         } else if (r.flags & Request::is_recv && !(r.flags & Request::cancelled)) {
-            result.source = r.rank;
-            result.tag = r.tag;
-            result.bytes = r.count;
+            receive_status(r, &result);
         }
+        if (r.flags & Request::cancelled) result.cancelled = 1;
+        if (e == Err::truncate)
+            (void)fail(e, "a message is larger than the receive's %ld bytes", static_cast<long>(result.bytes));
+        if (e != Err::ok) obj::blame(r.comm);
     }
-    result.error = s->error;
-    *s = result;
+    if (s != nullptr) {
+        result.error = s->error;
+        *s = result;
+    }
+    return e;
+}
+
+// One of several: its error goes to its status as well.
+Err peek_one_of(Request& r, Status* s) {
+    const Err e = peek(r, s);
+    if (s != nullptr) s->error = static_cast<int32_t>(e);
+    return e;
 }
 
 }  // namespace
@@ -183,8 +195,7 @@ Err request_free(Process& p, Request** r) {
 
 Err request_get_status(Process& p, Request& r, bool* flag, Status* s) {
     *flag = test(p, r);
-    if (*flag) peek_status(r, s);
-    return Err::ok;
+    return *flag ? peek(r, s) : Err::ok;
 }
 
 Err request_get_status_any(Process& p, int64_t n, Request* const* handles, int* index, bool* flag, Status* s) {
@@ -192,9 +203,8 @@ Err request_get_status_any(Process& p, int64_t n, Request* const* handles, int* 
     const int64_t i = find_complete(n, handles);
     *flag = i != -1;
     *index = i < 0 ? obj::undefined : static_cast<int>(i);
-    if (i >= 0) peek_status(*request_at(handles[i]), s);
-    else if (i == -2 && s != nullptr) *s = obj::empty_status;
-    return Err::ok;
+    if (i == -2) return finish(p, obj::null_request, s);
+    return i < 0 ? Err::ok : peek(*request_at(handles[i]), s);
 }
 
 Err request_get_status_all(Process& p, int64_t n, Request* const* handles, bool* flag, Status* statuses) {
@@ -203,24 +213,26 @@ Err request_get_status_all(Process& p, int64_t n, Request* const* handles, bool*
     for (int64_t i = 0; i < n; ++i)
         if (Request* one[1] = {handles[i]}; find_complete(1, one) == -1) return Err::ok;
     *flag = true;
-    for (int64_t i = 0; i < n; ++i) peek_status(*request_at(handles[i]), at(statuses, i));
-    return Err::ok;
+    bool failed = false;
+    for (int64_t i = 0; i < n; ++i)
+        if (peek_one_of(*request_at(handles[i]), at(statuses, i)) != Err::ok) failed = true;
+    return failed ? Err::in_status : Err::ok;
 }
 
 Err request_get_status_some(Process& p, int64_t n, Request* const* handles, int* count, int* indices, Status* statuses) {
     progress(p);
     *count = 0;
-    bool any = false;
+    bool any = false, failed = false;
     for (int64_t i = 0; i < n; ++i) {
         Request* one[1] = {handles[i]};
         const int64_t found = find_complete(1, one);
         any |= found != -2;
         if (found != 0) continue;
-        peek_status(*request_at(handles[i]), at(statuses, *count));
+        if (peek_one_of(*request_at(handles[i]), at(statuses, *count)) != Err::ok) failed = true;
         indices[(*count)++] = static_cast<int>(i);
     }
     if (!any) *count = obj::undefined;
-    return Err::ok;
+    return failed ? Err::in_status : Err::ok;
 }
 
 Err cancel(Process& p, Request** handle) {

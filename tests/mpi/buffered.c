@@ -207,6 +207,76 @@ static void levels(void) {
     free(of_process);
 }
 
+// A buffer goes with its communicator, and the messages in it are sent; a later communicator has none.
+static void of_a_communicator(void) {
+    char* buffer = malloc(far + MPI_BSEND_OVERHEAD);
+    for (int round = 0; round < 3; round++) {
+        MPI_Comm c;
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+        FAILS(MPI_ERR_BUFFER, MPI_Bsend(big, 8, MPI_BYTE, 1 - rank, 1, c));
+        if (rank == 0) {
+            OK(MPI_Comm_attach_buffer(c, buffer, far + MPI_BSEND_OVERHEAD));
+            fill(big, far, (uint32_t)round);
+            OK(MPI_Bsend(big, far, MPI_BYTE, 1, 1, c));
+            if (round == 1) OK(MPI_Comm_disconnect(&c));
+            else OK(MPI_Comm_free(&c));
+            memset(buffer, 0xee, far + MPI_BSEND_OVERHEAD);
+        } else {
+            MPI_Request r;
+            memset(place, 0, far);
+            OK(MPI_Irecv(place, far, MPI_BYTE, 0, 1, c, &r));
+            if (round == 1) OK(MPI_Comm_disconnect(&c));
+            else OK(MPI_Comm_free(&c));
+            OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+            CHECK(differs(place, far, (uint32_t)round) < 0, "round %d", round);
+        }
+    }
+    free(buffer);
+}
+
+// A session's buffer serves the communicators that descend from it, after their own and before the process's.
+static void of_a_session(void) {
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm c;
+    void* a;
+    int bytes;
+    char* buffer = malloc(far + MPI_BSEND_OVERHEAD);
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    OK(MPI_Comm_create_from_group(group, "buffered", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c));
+    OK(MPI_Group_free(&group));
+    OK(MPI_Session_attach_buffer(session, buffer, far + MPI_BSEND_OVERHEAD));
+    FAILS(MPI_ERR_BUFFER, MPI_Session_attach_buffer(session, buffer, 100));
+    FAILS(MPI_ERR_BUFFER, MPI_Bsend(big, 8, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD));  // not of the session
+    if (rank == 0) {
+        MPI_Request r;
+        int flag;
+        OK(MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0));
+        fill(big, far, 6);
+        OK(MPI_Bsend(big, far, MPI_BYTE, 1, 1, c));
+        FAILS(MPI_ERR_BUFFER, MPI_Bsend(big, far, MPI_BYTE, 1, 1, c));  // full, though the process's has no end
+        OK(MPI_Session_iflush_buffer(session, &r));
+        OK(MPI_Test(&r, &flag, MPI_STATUS_IGNORE));
+        CHECK(!flag, "flushed what nobody has received");
+        go();
+        OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+        OK(MPI_Session_flush_buffer(session));
+        detach_expecting(MPI_BUFFER_AUTOMATIC, -1);
+    } else {
+        wait_for_go();
+        memset(place, 0, far);
+        OK(MPI_Recv(place, far, MPI_BYTE, 0, 1, c, MPI_STATUS_IGNORE));
+        CHECK(differs(place, far, 6) < 0, "through the session's buffer");
+    }
+    OK(MPI_Session_detach_buffer(session, &a, &bytes));
+    CHECK(a == buffer && bytes == far + MPI_BSEND_OVERHEAD, "detached %p %d", a, bytes);
+    OK(MPI_Session_attach_buffer(session, buffer, far + MPI_BSEND_OVERHEAD));  // and goes with the session
+    OK(MPI_Comm_free(&c));
+    OK(MPI_Session_finalize(&session));
+    free(buffer);
+}
+
 // To oneself; and a size beyond int.
 static void to_self(void) {
     char* buffer = malloc(far + MPI_BSEND_OVERHEAD);
@@ -267,6 +337,8 @@ int main(int argc, char** argv) {
     flushing();
     automatic();
     levels();
+    of_a_communicator();
+    of_a_session();
     to_self();
     typed();
     // What is in the buffer at the end is sent by MPI_Finalize.
