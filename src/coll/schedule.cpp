@@ -352,9 +352,10 @@ thread_local bool driving = false;
 
 // The progress hook. Each schedule is visited once; one that another thread holds is skipped.
 bool drive_all(Process& p) {
+    if (p.coll == nullptr || driving) return false;  // null: closed, and the last messages are leaving
     Engine& e = *p.coll;
     int32_t visits = e.active.load(std::memory_order_relaxed);
-    if (visits == 0 || driving) return false;
+    if (visits == 0) return false;
     driving = true;
     bool moved = false;
     for (; visits > 0; visits--) {

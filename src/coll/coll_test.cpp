@@ -1,0 +1,144 @@
+// The schedule engine with ranks as threads, so that ThreadSanitizer sees it: several threads of a rank in collectives at
+// once, each advancing the others' schedules.
+#include "coll/calls.hpp"
+
+#include <thread>
+
+#include "comm/comm.hpp"
+#include "op/predefined.hpp"
+#include "p2p/ranks_test.hpp"
+
+using namespace weft;
+using namespace weft::test;
+using obj::Comm;
+using obj::Request;
+using obj::ThreadLevel;
+
+namespace {
+
+const op::Op& sum() { return *op::predefined_at(33); }
+
+// What a thread that a rank starts must know in the preset where ranks are threads.
+void adopt([[maybe_unused]] Process& p) {
+#if WEFT_THREADS_PRESET
+    obj::process = &p;
+#endif
+}
+
+int expected_sum(int ranks, int salt) { return ranks * (ranks - 1) / 2 + ranks * salt; }
+
+TEST(Schedules, BlockingOnAnyNumberOfRanks) {
+    for (int ranks = 1; ranks <= 5; ranks++)
+        run_ranks(ranks, ThreadLevel::single, [&](Process& p) {
+            for (int root = 0; root < ranks; root++) {
+                int mine = p.world_rank, result = -1, told = p.world_rank == root ? 77 + root : -1;
+                ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
+                ASSERT_EQ(coll::bcast(p, p.world, ints(&told, 1), root), Err::ok);
+                EXPECT_EQ(told, 77 + root);
+                ASSERT_EQ(coll::allreduce(p, p.world, ints(&mine, 1), ints(&result, 1), sum()), Err::ok);
+                EXPECT_EQ(result, expected_sum(ranks, 0));
+                result = -1;
+                ASSERT_EQ(coll::reduce(p, p.world, ints(&mine, 1), ints(&result, 1), sum(), root), Err::ok);
+                EXPECT_EQ(result, p.world_rank == root ? expected_sum(ranks, 0) : -1);
+            }
+            coll::close(p);
+        });
+}
+
+// Broadcast and allreduce of every size around the limits between algorithms.
+TEST(Schedules, LargeOnesAreCutAndPutTogether) {
+    run_ranks(3, ThreadLevel::single, [](Process& p) {
+        for (int count : {2, 3, 4095, 4096, 16383, 16384, 16385, 100003}) {
+            std::vector<int> data(static_cast<size_t>(count)), in(data.size()), out(data.size(), -1);
+            for (size_t i = 0; i < data.size(); i++) {
+                data[i] = p.world_rank == 1 ? static_cast<int>(i) * 3 : -1;
+                in[i] = static_cast<int>(i) + p.world_rank;
+            }
+            ASSERT_EQ(coll::bcast(p, p.world, ints(data.data(), count), 1), Err::ok);
+            ASSERT_EQ(coll::allreduce(p, p.world, ints(in.data(), count), ints(out.data(), count), sum()), Err::ok);
+            for (size_t i = 0; i < data.size(); i++) {
+                ASSERT_EQ(data[i], static_cast<int>(i) * 3) << count;
+                ASSERT_EQ(out[i], static_cast<int>(i) * 3 + 3) << count;
+            }
+        }
+        coll::close(p);
+    });
+}
+
+TEST(Schedules, ManyOutstandingNeverMix) {
+    run_ranks(3, ThreadLevel::single, [](Process& p) {
+        constexpr int n = 40;
+        int in[n], out[n];
+        Request* r[n];
+        for (int i = 0; i < n; i++) {
+            in[i] = p.world_rank + i;
+            out[i] = -1;
+            ASSERT_EQ(coll::allreduce(p, p.world, ints(&in[i], 1), ints(&out[i], 1), sum(), &r[i]), Err::ok);
+        }
+        for (int k = 0; k < n; k++) {
+            int i = (k * 7 + p.world_rank * 11) % n;
+            p2p::wait(p, *r[i]);
+            ASSERT_EQ(p2p::finish(p, *r[i], nullptr), Err::ok);
+            EXPECT_EQ(out[i], expected_sum(3, i));
+        }
+        coll::close(p);
+    });
+}
+
+TEST(Schedules, PersistentOnesStartInAnyOrder) {
+    run_ranks(3, ThreadLevel::single, [](Process& p) {
+        int in[2], out[2];
+        Request* r[2] = {};
+        for (int i = 0; i < 2; i++)
+            ASSERT_EQ(coll::allreduce(p, p.world, ints(&in[i], 1), ints(&out[i], 1), sum(), static_cast<obj::Info*>(nullptr), &r[i]),
+                      Err::ok);
+        for (int round = 0; round < 20; round++) {
+            for (int k = 0; k < 2; k++) {
+                int i = (k + p.world_rank) % 2;   // a different order on different ranks
+                in[i] = p.world_rank + round * 10 + i;
+                ASSERT_EQ(r[i]->ops->start(*r[i]), Err::ok);
+            }
+            for (int i = 0; i < 2; i++) {
+                p2p::wait(p, *r[i]);
+                ASSERT_EQ(p2p::finish(p, *r[i], nullptr), Err::ok);
+                EXPECT_EQ(out[i], expected_sum(3, round * 10 + i));
+            }
+        }
+        for (Request* x : r) p2p::free_request(p, *x);
+        coll::close(p);
+    });
+}
+
+TEST(Schedules, ThreadsOnTheirOwnCommunicators) {
+    constexpr int threads = 3;
+    run_ranks(2, ThreadLevel::multiple, [](Process& p) {
+        Comm* comms[threads] = {};
+        for (Comm*& c : comms) ASSERT_EQ(comm::dup(p, p.world, &c), Err::ok);
+        std::vector<std::thread> pool;
+        for (int t = 0; t < threads; t++)
+            pool.emplace_back([&p, &comms, t] {
+                adopt(p);
+                for (int i = 0; i < 30; i++) {
+                    int in = p.world_rank + i + t, out = -1, told = p.world_rank == 0 ? i : -1;
+                    Request* r = nullptr;
+                    ASSERT_EQ(coll::allreduce(p, *comms[t], ints(&in, 1), ints(&out, 1), sum(), &r), Err::ok);
+                    ASSERT_EQ(coll::bcast(p, *comms[t], ints(&told, 1), 0), Err::ok);
+                    p2p::wait(p, *r);
+                    ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+                    EXPECT_EQ(out, expected_sum(2, i + t));
+                    EXPECT_EQ(told, i);
+                    Comm* child = nullptr;
+                    ASSERT_EQ(comm::split(p, *comms[t], 0, -p.world_rank, &child), Err::ok);
+                    EXPECT_EQ(child->rank, 1 - p.world_rank);
+                    ASSERT_EQ(coll::barrier(p, *child), Err::ok);
+                    ASSERT_EQ(comm::free_comm(p, &child), Err::ok);
+                }
+            });
+        for (auto& t : pool) t.join();
+        for (Comm*& c : comms) ASSERT_EQ(comm::free_comm(p, &c), Err::ok);
+        ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
+        coll::close(p);
+    });
+}
+
+}  // namespace
