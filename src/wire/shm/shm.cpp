@@ -13,7 +13,7 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence) {
     ranks = node_ranks;
     me = node_rank;
     can_fence_.store(can_fence, std::memory_order_relaxed);
-    all_polled = ranks <= always_polled || !can_fence;
+    all_polled.store(ranks <= always_polled || !can_fence, std::memory_order_relaxed);
     const auto n = static_cast<size_t>(ranks);
     out = static_cast<Out*>(aligned_alloc(64, n * sizeof(Out)));
     in = static_cast<In*>(aligned_alloc(64, n * sizeof(In)));
@@ -29,7 +29,7 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence) {
         in[p].cells = from->cells;
         in[p].ring = from;
         in[p].peer = p;
-        if (all_polled && p != me) activate(p);
+        if (all_polled.load(std::memory_order_relaxed) && p != me) activate(p);
     }
     door(me)->pid.store(os::process_id(), std::memory_order_release);
     return Err::ok;
@@ -104,12 +104,18 @@ void Shm::sweep() {
         i.ring->polled.store(0, std::memory_order_relaxed);
         any = true;
     }
-    if (any && !os::heavy_fence()) all_polled = true;
+    if (any && !os::heavy_fence()) {
+        // Without the fence no ring may be left: from now on all are polled, and no bell is looked at.
+        all_polled.store(true, std::memory_order_relaxed);
+        for (int p = 0; p < ranks; ++p)
+            if (p != me) activate(p);
+        return;
+    }
     // A message written before the writer could see polled == 0 is visible now: such a ring stays active.
     int kept = 0;
     for (int k = 0; k < active_count; ++k) {
         In& i = in[active[k]];
-        if (i.busy || ready(i.peer) || all_polled) {
+        if (i.busy || ready(i.peer)) {
             i.busy = false;
             if (door(me)->asleep.load(std::memory_order_relaxed) == 0) i.ring->polled.store(1, std::memory_order_relaxed);
             active[kept++] = i.peer;
@@ -121,7 +127,7 @@ void Shm::sweep() {
 }
 
 bool Shm::peek() const {
-    if (!all_polled) return true;  // which rings are active may change under our eyes: take the guard
+    if (!all_polled.load(std::memory_order_relaxed)) return true;  // which rings are active may change under our eyes: take the guard
     for (int k = 0; k < active_count; ++k)
         if (ready(active[k])) return true;
     return false;
@@ -144,7 +150,7 @@ void Shm::wake() {
     Door* d = door(me);
     if (d->asleep.fetch_sub(1, std::memory_order_seq_cst) != 1) return;  // others still sleep: keep the bells on
     for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(1, std::memory_order_relaxed);
-    if (all_polled)
+    if (all_polled.load(std::memory_order_relaxed))
         for (int w = 0; w * 64 < ranks; ++w) d->bells[w].store(0, std::memory_order_relaxed);
 }
 

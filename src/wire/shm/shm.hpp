@@ -89,7 +89,7 @@ struct Shm {
     template <class S>
     bool poll(S&& sink) {
         bool moved = false;
-        if (WEFT_UNLIKELY(!all_polled)) answer_bells();
+        if (WEFT_UNLIKELY(!all_polled.load(std::memory_order_relaxed))) answer_bells();
         for (int i = 0; i < active_count; ++i)
             moved |= poll_from(in[active[i]], sink);
         return moved;
@@ -154,7 +154,7 @@ struct Shm {
     In* in = nullptr;
     int ranks = 0, me = 0;
     int active_count = 0;
-    bool all_polled = true;
+    std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; peeked at without the guard
 
 private:
     bool refresh(Out& o);
