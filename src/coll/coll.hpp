@@ -91,7 +91,7 @@ template <class A> Err blocking(Process& p, Comm& c, const A& a) {
 }
 template <class A> Err nonblocking(Process& p, Comm& c, const A& a, Request** out) {
     Schedule* s = nullptr;
-    WEFT_TRY(open(p, c, of_sequence, true, &s));
+    WEFT_TRY(open(p, c, of_nonblocking, true, &s));
     Err e = build(*s, a);
     return e == Err::ok ? start(*s, out) : abandon(*s, e);
 }

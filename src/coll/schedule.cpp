@@ -394,7 +394,8 @@ Err open_tagged(Process& p, Comm& c, int32_t tag, bool keep, Schedule** out) {
 }
 
 Err open(Process& p, Comm& c, TagSpace space, bool keep, Schedule** out) {
-    auto number = static_cast<int32_t>(c.coll_sequence.fetch_add(1, std::memory_order_relaxed)) & tag_mask;
+    std::atomic<uint32_t>& sequence = space == of_nonblocking ? c.nonblocking_sequence : c.coll_sequence;
+    auto number = static_cast<int32_t>(sequence.fetch_add(1, std::memory_order_relaxed)) & tag_mask;
     return open_tagged(p, c, number | space, keep, out);
 }
 

@@ -43,7 +43,8 @@ struct Step {
 
 // Tags of the collective context. The top bits keep the kinds of traffic apart.
 enum TagSpace : int32_t {
-    of_sequence = 0,             // blocking and nonblocking collectives, numbered in their order
+    of_sequence = 0,             // blocking collectives, numbered in their order
+    of_nonblocking = 1 << 29,    // nonblocking ones, numbered apart: ranks may order the two kinds differently
     of_local_comm = 1 << 27,     // the same on an intercommunicator's local communicator
     of_persistent = 1 << 28,     // fixed by an init call
     of_creation = 1 << 30,       // comm_create_group and its like: the user's tag

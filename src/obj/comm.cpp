@@ -48,6 +48,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.coll = nullptr;
     c.local_comm = nullptr;
     c.coll_sequence.store(0, std::memory_order_relaxed);
+    c.nonblocking_sequence.store(0, std::memory_order_relaxed);
     c.session = parent != nullptr ? parent->session : group->session;
     c.name[0] = 0;
     c.refs.store(1, std::memory_order_relaxed);

@@ -42,7 +42,7 @@ struct Comm : Object {
     void* coll;          // owned by coll/: per-communicator schedule state; likewise
     Comm* local_comm;    // intercommunicators: an intracommunicator over the local group, for collectives
     std::atomic<int32_t> refs;  // the handle, and every pending operation on it
-    std::atomic<uint32_t> coll_sequence;
+    std::atomic<uint32_t> coll_sequence, nonblocking_sequence;
     void* session;       // null: World Model
     Comm* all_next;      // link of Process::all_comms, for life
     char name[128];
