@@ -2,6 +2,7 @@
 
 #include "obj/handles.hpp"
 #include "obj/message.hpp"
+#include "p2p/matched.hpp"
 
 #include "p2p/p2p.hpp"
 
@@ -106,6 +107,10 @@ Err probe(Process& p, Comm& c, Envelope e, Status* s) {
 }
 
 Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s) {
+    if (mprobe_inline(p, c, e, 1, out, s)) {
+        *found = true;
+        return Err::ok;
+    }
     WEFT_TRY(iprobe(p, c, e, found, s));
     if (!*found) return Err::ok;
     if (e.rank == obj::proc_null) {
@@ -128,6 +133,7 @@ Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status*
 }
 
 Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
+    if (mprobe_inline(p, c, e, p.lane->limits.spin_polls, out, s)) return Err::ok;
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {
@@ -159,6 +165,7 @@ Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
 }
 
 Err mrecv(Process& p, Buffer b, Message** message, Status* s) {
+    if (mrecv_inline(p, b, message, s)) return Err::ok;
     Request* r = nullptr;
     WEFT_TRY(imrecv(p, b, message, &r));
     wait(p, *r);

@@ -8,28 +8,36 @@ namespace weft::p2p {
 
 Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
 
-// Takes the next message of `in` if it is exactly the one wanted. ≤ 50 instructions, no call.
-WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, Status* s) {
+// The next message of `in`, left there, if it is exactly the one wanted and nothing else is waited for or waits.
+WEFT_INLINE wire::Cell* next_if_wanted(LaneGuard& g, Comm& c, Envelope e, wire::shm::Shm::In& in) {
     using wire::shm::Shm;
     lane::Lane& l = g.lane;
-    if (WEFT_UNLIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) != 0)) return false;
+    if (WEFT_UNLIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) != 0)) return nullptr;
     const uint32_t h = in.head.load(std::memory_order_relaxed);
     wire::Cell& cell = in.cells[h & Shm::mask];
     const uint64_t w = cell.word.load(std::memory_order_acquire);  // pairs with Shm::commit()
-    const auto bytes = static_cast<int64_t>(w >> 16 & 0xff);
     // Turn, kind, flags and source in one compare; the number of bytes is masked out.
     const uint64_t want = wire::Cell::pack(wire::Header{message, 0, 0, e.rank, 0, 0}) | Shm::turn(h);
-    if (WEFT_UNLIKELY((w & ~uint64_t{0xff0000}) != want)) return false;
-    if (WEFT_UNLIKELY(cell.context != c.context + e.coll || (cell.tag != e.tag && e.tag != obj::any_tag))) return false;
+    if (WEFT_UNLIKELY((w & ~uint64_t{0xff0000}) != want)) return nullptr;
+    if (WEFT_UNLIKELY(cell.context != c.context + e.coll || (cell.tag != e.tag && e.tag != obj::any_tag))) return nullptr;
+    return &cell;
+}
+
+// Takes it. ≤ 50 instructions, no call.
+WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, Status* s) {
+    lane::Lane& l = g.lane;
+    const wire::Cell* cell = next_if_wanted(g, c, e, in);
+    if (WEFT_UNLIKELY(cell == nullptr)) return false;
+    const auto bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
     if (WEFT_UNLIKELY(bytes > b.count * b.type->size)) return false;
-    copy_small(b.base, cell.payload, static_cast<size_t>(bytes));
+    copy_small(b.base, cell->payload, static_cast<size_t>(bytes));
     if (s != nullptr) {
         s->source = e.rank;
-        s->tag = cell.tag;
+        s->tag = cell->tag;
         s->cancelled = 0;
         s->bytes = bytes;
     }
-    l.shm.consumed(in, h + 1);
+    l.shm.consumed(in, in.head.load(std::memory_order_relaxed) + 1);
     return true;
 }
 
