@@ -74,6 +74,13 @@ static void persistent(void) {
     }
     OK(MPI_Request_free(&r[0]));
 
+    // With nothing active the status is empty, MPI_ERROR included.
+    MPI_Request none[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int index = 0;
+    s.MPI_ERROR = s.MPI_TAG = 99;
+    OK(MPI_Request_get_status_any(2, none, &index, &flag, &s));
+    CHECK(flag && index == MPI_UNDEFINED && s.MPI_ERROR == MPI_SUCCESS && s.MPI_TAG == MPI_ANY_TAG, "error %d", s.MPI_ERROR);
+
     // The type may be freed at once; the request keeps it.
     MPI_Datatype pair;
     int two[2] = {rank, rank + 1}, got[2];
