@@ -15,15 +15,20 @@ class Spot:
 
 
 def phases(out):
-    """{phase: {calls: [instructions of each repetition]}} from the dumps of one run, and the dump of each phase."""
-    found, files = {}, {}
+    """{phase: {calls: [instructions of each repetition]}} from the dumps of one run, and for each phase the dump of its
+    median repetition: a repetition in which the peer was late and the ring full takes another way, and is no example."""
+    dumps = {}
     for path in out.glob("callgrind.*"):
         head = path.read_text(errors="replace")
         name = re.search(r"^desc: Trigger: Client Request: (\S+) (\d+)$", head, re.M)
         cost = re.search(r"^summary: (\d+)", head, re.M)
         if name and cost:
-            found.setdefault(name[1], {}).setdefault(int(name[2]), []).append(int(cost[1]))
-            files[name[1], int(name[2])] = path
+            dumps.setdefault((name[1], int(name[2])), []).append((int(cost[1]), path))
+    found, files = {}, {}
+    for (phase, calls), each in dumps.items():
+        each.sort()
+        found.setdefault(phase, {})[calls] = [instructions for instructions, _ in each]
+        files[phase, calls] = each[len(each) // 2][1]
     return found, files
 
 
