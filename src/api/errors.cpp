@@ -23,19 +23,15 @@ void describe(const char* function, int code, char* line, int size) {
     char class_name[MPI_MAX_ERROR_STRING];
     obj::error_name(*obj::process, code, class_name, sizeof class_name);
     const char* why = fail_text();
-    obj::Process& p = *obj::process;
-    char who[32] = "";
-    if (p.job != nullptr) snprintf(who, sizeof who, "rank %d: ", p.world_rank);
-    if (why[0] != 0)
-        snprintf(line, static_cast<size_t>(size), "%s%s: %s; %s", who, function, why, class_name);
-    else
-        snprintf(line, static_cast<size_t>(size), "%s%s: %s", who, function, class_name);
+    if (why[0] != 0) snprintf(line, static_cast<size_t>(size), "%s: %s; %s", function, why, class_name);
+    else snprintf(line, static_cast<size_t>(size), "%s: %s", function, class_name);
 }
 
 [[noreturn]] void end_job(const char* line, int code) {
     obj::Process& p = *obj::process;
     char text[1024];
-    snprintf(text, sizeof text, "%s (%s)", line, hint);
+    if (active(p)) snprintf(text, sizeof text, "%s (%s)", line, hint);
+    else snprintf(text, sizeof text, "%s", line);
     // A forked child ends alone: neither the job nor what its parent has still to print is its own.
     const bool forked = p.phase.load(std::memory_order_relaxed) == obj::Phase::forked;
     if (!forked) fflush(nullptr);   // what the program printed before it went wrong

@@ -1,5 +1,5 @@
 // Communicators: what matching, sending and collectives read. Made by comm/ (and by boot for WORLD and SELF).
-// Immutable after creation except name, attributes, error handler and info, guarded by Process::object_lock.
+// Immutable after creation except name, attributes, error handler and info, guarded by the registry's lock.
 #pragma once
 #include <atomic>
 #include <cstdint>

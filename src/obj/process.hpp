@@ -52,7 +52,6 @@ struct Process {
     uint64_t main_thread;        // pthread_self() of the thread that initialised
     Comm world, self, null_comm; // the objects behind comms[]
     Errhandler* self_errhandler; // serves calls without an object
-    void* object_lock_;          // see obj/lock.hpp
     Contexts contexts;
     Spin pool_lock;       // guards the two free lists: dead objects stay mapped and are used again
     Group* free_groups;

@@ -146,6 +146,10 @@ int main(int argc, char **argv) {
         plain = self.compile(source, '-fno-lto', *flags)
         self.must([plain])
         self.assertNotIn('libmpi_abi', self.must(['readelf', '-d', plain]).stdout)
+        # The same with link-time optimisation, where the archive carries code for it: the aliases must survive.
+        if 'WEFT_FAT_LTO:BOOL=ON' in open(os.path.join(common.args.build, 'CMakeCache.txt'), encoding='utf-8').read():
+            text = open(source, encoding='utf-8').read().replace('return', 'PMPI_Get_version(&a, &b); return')
+            self.must([self.compile(self.write('optimised.c', text), '-flto', *flags)])
 
 
 TOOL = r'''
