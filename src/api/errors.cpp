@@ -4,12 +4,9 @@
 #include <cstring>
 
 #include "api/door.hpp"
+#include "boot/boot.hpp"
 #include "obj/errors.hpp"
 #include "obj/session.hpp"
-
-#if __has_include("boot/boot.hpp")
-#include "boot/boot.hpp"
-#endif
 
 namespace weft::door {
 
