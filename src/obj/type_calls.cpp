@@ -115,6 +115,9 @@ Err type_match_size(Process&, int type_class, int size, Type** out) {
 Err type_value_index(Process&, const Type& value, const Type& index, Type** out) {
     const Type* t;
     WEFT_TRY(type::value_index(value, index, &t));
+    // Pairs without a name are optional. The engine has them, but programs of the field take whatever has no name for a
+    // derived type and try to free it or to take it apart, so only the named ones are given out.
+    if (t != nullptr && !t->is(Type::named)) t = nullptr;
     return take(t, out);
 }
 
