@@ -107,7 +107,7 @@ Err draw_contexts(Process& p, Comm& c, Comm& twin) {
 Err duplicate(Process& p, Comm& c, Info* info, Comm** out, Request** request) {
     Schedule* s = nullptr;
     Comm* twin = nullptr;
-    WEFT_TRY(coll::open(p, c, coll::of_sequence, request != nullptr, &s));
+    WEFT_TRY(coll::open(p, c, request != nullptr ? coll::of_nonblocking : coll::of_sequence, request != nullptr, &s));
     Err e = make_twin(p, c, info, &twin);
     if (e != Err::ok) return coll::abandon(*s, e);
     e = draw_contexts(p, c, *twin);

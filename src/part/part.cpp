@@ -54,7 +54,8 @@ struct Engine {
 
 namespace {
 
-constexpr int32_t setup_space = 1 << 29, data_space = (1 << 29) | (1 << 28), tag_bits = (1 << 28) - 1;
+// In the collective context, beside the tags of coll/ (TagSpace there), of which none has both upper bits.
+constexpr int32_t setup_space = 3 << 29, data_space = setup_space | 1 << 28, tag_bits = (1 << 28) - 1;
 constexpr int byte_id = 0x247;
 
 int32_t setup_tag(int32_t tag) { return setup_space | ((tag ^ tag >> 28) & tag_bits); }

@@ -110,6 +110,31 @@ static void never_started(void) {
     }
 }
 
+// Internal messages must not meet those of nonblocking collectives on the same communicator, whatever the tags.
+static void beside_collectives(void) {
+    enum { n = 24 };
+    int left = (rank + size - 1) % size, right = (rank + 1) % size, out[n], in[n], sum[n];
+    MPI_Request s[n], r[n], c[n];
+    for (int i = 0; i < n; i++) {
+        out[i] = rank * 100 + i, in[i] = sum[i] = -1;
+        OK(MPI_Psend_init(&out[i], 1, 1, MPI_INT, right, i, MPI_COMM_WORLD, MPI_INFO_NULL, &s[i]));
+        OK(MPI_Iallreduce(&out[i], &sum[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &c[i]));
+    }
+    for (int i = 0; i < n; i++) OK(MPI_Precv_init(&in[i], 1, 1, MPI_INT, left, i, MPI_COMM_WORLD, MPI_INFO_NULL, &r[i]));
+    OK(MPI_Startall(n, s));
+    OK(MPI_Startall(n, r));
+    for (int i = 0; i < n; i++) OK(MPI_Pready(0, s[i]));
+    OK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE));
+    OK(MPI_Waitall(n, s, MPI_STATUSES_IGNORE));
+    OK(MPI_Waitall(n, c, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < n; i++) {
+        CHECK(in[i] == left * 100 + i, "message %d is %d", i, in[i]);
+        CHECK(sum[i] == 100 * size * (size - 1) / 2 + size * i, "sum %d is %d", i, sum[i]);
+        MPI_Request_free(&s[i]);
+        MPI_Request_free(&r[i]);
+    }
+}
+
 static void strided(void) {
     enum { n = 60 };
     int left = (rank + size - 1) % size, right = (rank + 1) % size, out[2 * n], in[2 * n];
@@ -169,6 +194,7 @@ int main(int argc, char** argv) {
     }
     order();
     never_started();
+    beside_collectives();
     strided();
     wrong();
     MPI_Barrier(MPI_COMM_WORLD);
