@@ -188,7 +188,7 @@ Err bsend(Process& p, Comm& c, Buffer b, Envelope e) {
     auto* m = static_cast<Buffered*>(malloc(sizeof(Buffered) + static_cast<size_t>(bytes)));
     if (m == nullptr) return fail(Err::no_mem, "no memory to buffer %ld bytes", static_cast<long>(bytes));
     *m = {nullptr, nullptr, 0, bytes + MPI_BSEND_OVERHEAD};
-    type::pack(b, 0, bytes, m->data);
+    if (bytes != 0) type::pack(b, 0, bytes, m->data);  // else the buffer may be a null pointer
     BufferOwner owner;
     Err err = book(*all, c, m, &owner);
     if (err == Err::buffer) {   // room may come from what was sent meanwhile

@@ -1,5 +1,5 @@
-// The short paths of matched probes: a message that fits its header's cache line goes from the ring to its handle, and from
-// there to the user, without a queue or a request. Included by p2p/ only; both take the lane's guard or are under it.
+// The short paths of matched probes: a message that fits its header's cache line goes from the ring to its handle, and
+// from there to the user, without a queue or a request. Included by p2p/ only; all take the lane's guard or are under it.
 #pragma once
 #include <cstring>
 

@@ -19,7 +19,8 @@ WEFT_INLINE wire::Cell* next_if_wanted(LaneGuard& g, Comm& c, Envelope e, wire::
     // Turn, kind, flags and source in one compare; the number of bytes is masked out.
     const uint64_t want = wire::Cell::pack(wire::Header{message, 0, 0, e.rank, 0, 0}) | Shm::turn(h);
     if (WEFT_UNLIKELY((w & ~uint64_t{0xff0000}) != want)) return nullptr;
-    if (WEFT_UNLIKELY(cell.context != c.context + e.coll || (cell.tag != e.tag && e.tag != obj::any_tag))) return nullptr;
+    if (WEFT_UNLIKELY(cell.context != c.context + e.coll || (cell.tag != e.tag && e.tag != obj::any_tag)))
+        return nullptr;
     return &cell;
 }
 

@@ -37,8 +37,10 @@ Err send_self(LaneGuard& g, Process& p, Request& r, bool copy) {
         return fail(Err::no_mem, "no memory to keep a message of %ld bytes to itself", static_cast<long>(bytes));
     }
     char* to = u->data != nullptr ? u->data : u->small;
-    if (b.dense()) memcpy(to, b.data(), static_cast<size_t>(bytes));
-    else type::pack(b, 0, bytes, to);
+    if (bytes != 0) {  // else the buffer may be a null pointer
+        if (b.dense()) memcpy(to, b.data(), static_cast<size_t>(bytes));
+        else type::pack(b, 0, bytes, to);
+    }
     u->ready = 1;
     complete(g, r, bytes);
     return Err::ok;

@@ -1,0 +1,97 @@
+#include "p2p/combined.hpp"
+
+#include <cstring>
+
+#include "p2p/ranks_test.hpp"
+
+using namespace weft;
+using namespace weft::test;
+using obj::Status;
+using obj::ThreadLevel;
+using p2p::BufferOwner;
+using p2p::Envelope;
+using p2p::Mode;
+using p2p::Request;
+
+namespace {
+
+// A persistent request is used again without another block: the pools stand still after the first round.
+TEST(Combined, StartingTakesNothing) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        const Envelope peer{1 - p.world_rank, 3};
+        int64_t out = 0, in = -1;
+        Request *send = nullptr, *recv = nullptr;
+        ASSERT_EQ(p2p::send_init(p, p.world, bytes(&out, 8), peer, Mode::standard, &send), Err::ok);
+        ASSERT_EQ(p2p::recv_init(p, p.world, bytes(&in, 8), peer, &recv), Err::ok);
+        const void* free_blocks = nullptr;
+        const void* fresh_blocks = nullptr;
+        for (int round = 0; round < 200; ++round) {
+            out = p.world_rank * 1000 + round;
+            ASSERT_EQ(p2p::start(p, &recv), Err::ok);
+            ASSERT_EQ(p2p::start(p, &send), Err::ok);
+            Status s{};
+            Request *r = recv, *w = send;
+            ASSERT_EQ(p2p::wait_request(p, &r, &s), Err::ok);
+            ASSERT_EQ(p2p::wait_request(p, &w, nullptr), Err::ok);
+            ASSERT_EQ(r, recv);
+            ASSERT_EQ(s.source, peer.rank);
+            ASSERT_EQ(in, peer.rank * 1000 + round);
+            if (round == 0) {
+                free_blocks = p.lane->requests.free;
+                fresh_blocks = p.lane->requests.fresh;
+            }
+            ASSERT_EQ(p.lane->requests.free, free_blocks);
+            ASSERT_EQ(p.lane->requests.fresh, fresh_blocks);
+        }
+        p2p::free_request(p, *send);
+        p2p::free_request(p, *recv);
+    });
+}
+
+// Threads of one rank send through one buffer while another one flushes it; all messages arrive.
+TEST(Combined, ThreadsShareABuffer) {
+    run_ranks(2, ThreadLevel::multiple, [](Process& p) {
+        constexpr int threads = 3, messages = 40;
+        constexpr size_t size = 100000;
+        const int peer = 1 - p.world_rank;
+        void* automatic = reinterpret_cast<void*>(2);
+        ASSERT_EQ(p2p::buffer_attach(p, BufferOwner(), automatic, 0), Err::ok);
+        std::vector<std::thread> all;
+        for (int t = 0; t < threads; ++t)
+            all.emplace_back([&, t] {
+#if WEFT_THREADS_PRESET
+                obj::process = &p;
+#endif
+                std::vector<char> data(size);
+                for (int n = 0; n < messages; ++n) {
+                    const size_t length = n % 2 ? size : 16;
+                    memset(data.data(), t * 50 + n, length);
+                    EXPECT_EQ(p2p::bsend(p, p.world, bytes(data.data(), length), {peer, t}), Err::ok);
+                    if (n % 10 == 9) {
+                        EXPECT_EQ(p2p::buffer_flush(p, BufferOwner()), Err::ok);
+                    }
+                }
+            });
+        for (int t = 0; t < threads; ++t)
+            all.emplace_back([&, t] {
+#if WEFT_THREADS_PRESET
+                obj::process = &p;
+#endif
+                std::vector<char> data(size);
+                for (int n = 0; n < messages; ++n) {
+                    Status s{};
+                    EXPECT_EQ(p2p::recv(p, p.world, bytes(data.data(), size), {peer, t}, &s), Err::ok);
+                    EXPECT_EQ(s.bytes, static_cast<int64_t>(n % 2 ? size : 16));
+                    const std::vector<char> want(static_cast<size_t>(s.bytes), static_cast<char>(t * 50 + n));
+                    EXPECT_EQ(memcmp(data.data(), want.data(), want.size()), 0) << "message " << n;
+                }
+            });
+        for (auto& t : all) t.join();
+        void* address = nullptr;
+        int64_t bytes_attached = -1;
+        ASSERT_EQ(p2p::buffer_detach(p, BufferOwner(), &address, &bytes_attached, true), Err::ok);
+        ASSERT_EQ(address, automatic);
+    });
+}
+
+}  // namespace
