@@ -18,7 +18,7 @@ namespace {
 
 // What message number `n` from `from` to `to` holds.
 void fill(std::vector<char>& v, int from, int to, int n) {
-    unsigned x = static_cast<unsigned>(from * 7919 + to * 104729 + n * 1299709);
+    unsigned x = static_cast<unsigned>(from) * 7919u + static_cast<unsigned>(to) * 104729u + static_cast<unsigned>(n) * 1299709u;
     for (char& c : v) c = static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
 }
 
