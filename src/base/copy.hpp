@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <emmintrin.h>
 
 #include "base/err.hpp"
 
@@ -61,5 +62,30 @@ WEFT_INLINE void copy_small(void* to, const void* from, size_t bytes) {
 }
 
 #pragma GCC diagnostic pop
+
+// memcpy past the caches: for what will not be there any more when it is read. Ends with a store fence, since such stores
+// are not ordered by a release.
+inline void copy_past_caches(void* to, const void* from, size_t bytes) {
+    auto* d = static_cast<char*>(to);
+    auto* s = static_cast<const char*>(from);
+    size_t head = -reinterpret_cast<uintptr_t>(d) & 63;
+    if (head > bytes) head = bytes;
+    memcpy(d, s, head);
+    d += head;
+    s += head;
+    bytes -= head;
+    for (; bytes >= 64; bytes -= 64, d += 64, s += 64) {
+        const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(s));
+        const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(s + 16));
+        const __m128i c = _mm_loadu_si128(reinterpret_cast<const __m128i*>(s + 32));
+        const __m128i e = _mm_loadu_si128(reinterpret_cast<const __m128i*>(s + 48));
+        _mm_stream_si128(reinterpret_cast<__m128i*>(d), a);
+        _mm_stream_si128(reinterpret_cast<__m128i*>(d + 16), b);
+        _mm_stream_si128(reinterpret_cast<__m128i*>(d + 32), c);
+        _mm_stream_si128(reinterpret_cast<__m128i*>(d + 48), e);
+    }
+    memcpy(d, s, bytes);
+    _mm_sfence();
+}
 
 }  // namespace weft

@@ -73,6 +73,7 @@ struct Limits {               // set once at start, from control variables
     uint64_t sleep_ns;        // idle time before sleeping
     bool attach;              // cross-memory attach may be used
     uint8_t large;            // 0: the contest decides, 1: pieces, 2: halves
+    int64_t cache_bytes;      // bytes under way from which on storing past the caches is better
 };
 
 // Which way of moving large messages is the faster here: each gets a few trials, and the better one all the rest.
@@ -80,9 +81,9 @@ struct Contest {
     static constexpr int trials = 6;
     uint32_t tried[2];        // pieces, halves
     uint64_t best[2];         // least ns per MiB so far
-    // The next one's way.
-    bool halves() const {
-        if (tried[0] < trials || tried[1] < trials) return tried[1] < tried[0];
+    // The way of the next one. Only one that has the lane to itself is a trial: in a crowd, time says nothing.
+    bool halves(bool alone) const {
+        if (tried[0] < trials || tried[1] < trials) return alone && tried[1] < tried[0];
         return best[1] < best[0];
     }
     void report(bool by_halves, uint64_t bytes, uint64_t ns) {
@@ -119,6 +120,7 @@ struct Lane {
     Fifo moving;                           // transfers under way or offered
     Fifo asked;                            // sends whose receive waits for an offer, when descriptors have run out
     Contest contest;
+    int64_t arriving = 0;                  // bytes of the large messages that are on their way here
     Pool requests{64, 64};
     Pool persistent_pool{128, 16};         // p2p::Persistent
     Pool unexpected_pool{sizeof(Unexpected), 32};

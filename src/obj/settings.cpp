@@ -15,7 +15,7 @@ constinit const Setting settings_table[] = {
      "Bytes of a message that are sent without asking the receiver.", "docs/experiments/002-large-messages.md"},
     {"WEFT_CHUNK", &Settings::chunk, 8 * 1024, 64, 64 * 1024, nullptr,
      "Bytes per chunk of an eager message.", "docs/experiments/002-large-messages.md"},
-    {"WEFT_PIECE", &Settings::piece, 32 * 1024, 64, 128 * 1024, nullptr,
+    {"WEFT_PIECE", &Settings::piece, 64 * 1024, 64, 128 * 1024, nullptr,
      "Bytes per piece of a large message.", "docs/experiments/002-large-messages.md"},
     {"WEFT_LARGE", &Settings::large, 0, 0, 2, "auto|pieces|halves",
      "How both sides move a large message: auto tries both ways and keeps the faster.", "docs/experiments/002-large-messages.md"},

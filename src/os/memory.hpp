@@ -31,5 +31,7 @@ void allow_attach();
 void peer_wrote(void* p, size_t bytes);
 
 int process_id();
+// Size of the last-level cache; 32 MiB where the system does not say.
+int64_t last_cache_bytes();
 
 }  // namespace weft::os

@@ -24,6 +24,7 @@ struct Moving : Link {
     int32_t peer;
     bool sending;
     bool halves;
+    bool alone;          // receiver: nothing else was moving when it was accepted
     uint32_t idle;       // receiver: rounds since the last piece
     int64_t bytes;       // what will be reported
     uint64_t since_ns;   // receiver: when it was accepted
@@ -89,8 +90,10 @@ bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t
     const Buffer b = buffer_of(r);
     const int64_t limit = received(r, bytes);
     const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
-    const bool halves = attachable && l.limits.large != 1 && (l.limits.large == 2 || l.contest.halves());
-    *m = Moving{{nullptr}, &t, &r, peer, false, halves, 0, limit, os::now_ns()};
+    const bool alone = l.moving.empty();
+    const bool halves = attachable && l.limits.large != 1 && (l.limits.large == 2 || l.contest.halves(alone));
+    *m = Moving{{nullptr}, &t, &r, peer, false, halves, alone, 0, limit, os::now_ns()};
+    l.arriving += limit;
     t.receive = reinterpret_cast<uint64_t>(m);
     shm::accept(t, attachable ? b.data() : nullptr, static_cast<uint64_t>(limit), halves);
     l.moving.push(m);
@@ -299,7 +302,11 @@ private:
         memcpy(&q, payload, sizeof q);
         shm::Transfer& t = *g.lane.shm.transfer(peer, q.transfer);
         auto* m = reinterpret_cast<Moving*>(t.receive);
-        store(*m->request, static_cast<int64_t>(q.at), bulk, q.ref.bytes);
+        const Buffer b = buffer_of(*m->request);
+        if (g.lane.arriving > g.lane.limits.cache_bytes && b.dense() && q.at + q.ref.bytes <= static_cast<uint64_t>(b.bytes()))
+            copy_past_caches(b.data() + q.at, bulk, q.ref.bytes);
+        else
+            store(*m->request, static_cast<int64_t>(q.at), bulk, q.ref.bytes);
         m->idle = 0;
         g.lane.counters.pieces_bytes += q.ref.bytes;
         t.arrived.fetch_add(q.ref.bytes, std::memory_order_release);
@@ -366,7 +373,9 @@ void end_transfer(LaneGuard& g, Moving& m) {
         --l.peers[m.peer].awaiting;
     } else {
         if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
-        if (t.to != 0 && t.limit >= contest_bytes) l.contest.report(m.halves, t.limit, os::now_ns() - m.since_ns);
+        l.arriving -= m.bytes;
+        const bool alone = m.alone && l.moving.head == &m && m.next == nullptr;
+        if (alone && t.to != 0 && t.limit >= contest_bytes) l.contest.report(m.halves, t.limit, os::now_ns() - m.since_ns);
         t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in move_transfers()
     }
     complete(g, r, m.bytes);
@@ -484,7 +493,7 @@ bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive) {
             return false;
         }
         o.transfer = l.transfers_free[--l.transfers_free_count];
-        *m = Moving{{nullptr}, l.shm.transfer(l.self, o.transfer), &r, peer, true, false, 0, o.bytes, 0};
+        *m = Moving{{nullptr}, l.shm.transfer(l.self, o.transfer), &r, peer, true, false, false, 0, o.bytes, 0};
         shm::offer(*m->transfer, b.dense() ? b.data() : nullptr, static_cast<uint64_t>(o.bytes));
         l.moving.push(m);
         l.work.fetch_add(1, std::memory_order_relaxed);
