@@ -11,10 +11,10 @@ namespace weft::obj {
 constinit const Setting settings_table[] = {
     {"WEFT_INLINE_MAX", &Settings::inline_max, 48, 0, 48, nullptr,
      "Bytes of a message that travel in its header's cache line.", "docs/experiments/001-rings.md"},
-    {"WEFT_EAGER_MAX", &Settings::eager_max, 64 * 1024, 0, 1 << 30, nullptr,
+    {"WEFT_EAGER_MAX", &Settings::eager_max, 256 * 1024, 0, 1 << 30, nullptr,
      "Bytes of a message that are sent without asking the receiver.", "docs/experiments/002-large-messages.md"},
     {"WEFT_CHUNK", &Settings::chunk, 8 * 1024, 64, 64 * 1024, nullptr,
-     "Bytes per chunk of an eager message.", "docs/experiments/002-large-messages.md"},
+     "Bytes per chunk of an eager message of up to eight chunks; longer ones have larger chunks.", "docs/experiments/002-large-messages.md"},
     {"WEFT_PIECE", &Settings::piece, 64 * 1024, 64, 128 * 1024, nullptr,
      "Bytes per piece of a large message.", "docs/experiments/002-large-messages.md"},
     {"WEFT_LARGE", &Settings::large, 0, 0, 2, "auto|pieces|halves",

@@ -385,12 +385,15 @@ void end_transfer(LaneGuard& g, Moving& m) {
 bool move_transfers(LaneGuard& g) {
     Lane& l = g.lane;
     bool moved = false;
+    int begun = 0;
     Link* before = nullptr;
     for (Link* n = l.moving.head; n != nullptr;) {
         auto* m = static_cast<Moving*>(n);
         n = n->next;
         shm::Transfer& t = *m->transfer;
         if (m->request != nullptr && shm::accepted(t)) {
+            // The oldest come first and end first: looking at all of a long list would only fetch lines from the peer.
+            if (++begun > 2) break;
             if (!moved) moved = move_block(g, *m);
             if (m->sending ? shm::all_left(t) : shm::all_arrived(t)) {
                 end_transfer(g, *m);
@@ -446,6 +449,13 @@ bool push_pending(LaneGuard& g) {
     return moved;
 }
 
+// Eight chunks keep both sides busy; more of them only cost more headers, and larger ones than 32 KiB leave the caches.
+int64_t chunk_of(const lane::Limits& limits, int64_t bytes) {
+    const int64_t eighth = (bytes / 8 + 4095) & ~int64_t{4095};
+    if (eighth <= limits.chunk) return limits.chunk;
+    return eighth < 32 * 1024 ? eighth : limits.chunk > 32 * 1024 ? limits.chunk : 32 * 1024;
+}
+
 // Chunks of `r` from where the last call stopped.
 bool push_chunks(LaneGuard& g, int peer, Request& r, Header h, uint64_t cookie) {
     Lane& l = g.lane;
@@ -453,10 +463,11 @@ bool push_chunks(LaneGuard& g, int peer, Request& r, Header h, uint64_t cookie) 
     const int64_t bytes = b.bytes();
     int64_t& sent = l.peers[peer].sent;
     const bool dense = b.dense();
+    const int64_t chunk = chunk_of(l.limits, bytes);
     do {
         Cell* c = l.shm.reserve(peer);
         if (c == nullptr) return false;
-        int64_t n = bytes - sent < l.limits.chunk ? bytes - sent : l.limits.chunk;
+        int64_t n = bytes - sent < chunk ? bytes - sent : chunk;
         First f;
         char* to = l.shm.reserve_bulk(peer, static_cast<size_t>(n), &f.ref);
         if (to == nullptr) {
