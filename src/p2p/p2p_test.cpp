@@ -170,6 +170,39 @@ TEST(P2p, CreditHoldsBackAndGivesWay) {
     });
 }
 
+// A large message whose pieces lie behind unasked ones beyond the credit: waiting for it drains them.
+TEST(P2p, CreditGivesWayToALargeMessage) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        p.lane->limits.credit = 2000;
+        p.lane->limits.attach = false;
+        const int peer = 1 - p.world_rank;
+        constexpr int many = 2000;
+        std::vector<char> data(1 << 20);
+        std::vector<Request*> small(many);
+        Request* large = nullptr;
+        int value = 7;
+        if (p.world_rank == 0) {
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(nullptr, 0), {peer, 3}, nullptr), Err::ok);
+            ASSERT_EQ(p2p::isend(p, p.world, bytes(data.data(), data.size()), {peer, 1}, Mode::standard, &large), Err::ok);
+            for (Request*& r : small)
+                ASSERT_EQ(p2p::isend(p, p.world, ints(&value, 1), {peer, 2}, Mode::standard, &r), Err::ok);
+        } else {
+            ASSERT_EQ(p2p::irecv(p, p.world, bytes(data.data(), data.size()), {peer, 1}, &large), Err::ok);
+            ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {peer, 3}, Mode::standard), Err::ok);
+        }
+        p2p::wait(p, *large);
+        ASSERT_EQ(p2p::finish(p, *large, nullptr), Err::ok);
+        for (int i = 0; i < many; ++i) {
+            if (p.world_rank == 0) {
+                p2p::wait(p, *small[i]);
+                ASSERT_EQ(p2p::finish(p, *small[i], nullptr), Err::ok);
+            } else {
+                ASSERT_EQ(p2p::recv(p, p.world, ints(&value, 1), {peer, 2}, nullptr), Err::ok);
+            }
+        }
+    });
+}
+
 TEST(P2p, SelfNobodyAndCancel) {
     run_ranks(1, ThreadLevel::single, [](Process& p) {
         for (size_t size : sizes) {

@@ -94,6 +94,7 @@ bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t
     const bool halves = attachable && l.limits.large != 1 && (l.limits.large == 2 || l.contest.halves(alone));
     *m = Moving{{nullptr}, &t, &r, peer, false, halves, alone, 0, limit, os::now_ns()};
     l.arriving += limit;
+    ++l.peers[peer].awaiting;  // its pieces may lie behind messages that nobody asked for
     t.receive = reinterpret_cast<uint64_t>(m);
     shm::accept(t, attachable ? b.data() : nullptr, static_cast<uint64_t>(limit), halves);
     l.moving.push(m);
@@ -369,9 +370,8 @@ void end_transfer(LaneGuard& g, Moving& m) {
     Request& r = *m.request;
     if (t.error.load(std::memory_order_relaxed) != 0) r.error = static_cast<uint8_t>(Err::buffer);
     m.request = nullptr;
-    if (m.sending) {
-        --l.peers[m.peer].awaiting;
-    } else {
+    --l.peers[m.peer].awaiting;
+    if (!m.sending) {
         if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
         l.arriving -= m.bytes;
         const bool alone = m.alone && l.moving.head == &m && m.next == nullptr;
@@ -385,15 +385,12 @@ void end_transfer(LaneGuard& g, Moving& m) {
 bool move_transfers(LaneGuard& g) {
     Lane& l = g.lane;
     bool moved = false;
-    int begun = 0;
     Link* before = nullptr;
     for (Link* n = l.moving.head; n != nullptr;) {
         auto* m = static_cast<Moving*>(n);
         n = n->next;
         shm::Transfer& t = *m->transfer;
         if (m->request != nullptr && shm::accepted(t)) {
-            // The oldest come first and end first: looking at all of a long list would only fetch lines from the peer.
-            if (++begun > 2) break;
             if (!moved) moved = move_block(g, *m);
             if (m->sending ? shm::all_left(t) : shm::all_arrived(t)) {
                 end_transfer(g, *m);
