@@ -24,21 +24,21 @@ template <class... Form> Err bcast(Process& p, Comm& c, Buffer b, int root, Form
 }
 
 template <class... Form> Err gather(Process& p, Comm& c, Buffer send, Buffer recv, int root, Form... f) {
-    return call(p, c, Gather{send, Blocks(recv), root}, f...);
+    return call(p, c, Gather{send, Blocks(recv), root, true}, f...);
 }
 
 template <class... Form> Err gatherv(Process& p, Comm& c, Buffer send, void* recv, Ints counts, Ints displs, Type& t,
                                      int root, Form... f) {
-    return call(p, c, Gather{send, Blocks(recv, counts, displs, &t), root}, f...);
+    return call(p, c, Gather{send, Blocks(recv, counts, displs, &t), root, false}, f...);
 }
 
 template <class... Form> Err scatter(Process& p, Comm& c, Buffer send, Buffer recv, int root, Form... f) {
-    return call(p, c, Scatter{Blocks(send), recv, root}, f...);
+    return call(p, c, Scatter{Blocks(send), recv, root, true}, f...);
 }
 
 template <class... Form> Err scatterv(Process& p, Comm& c, void* send, Ints counts, Ints displs, Type& t, Buffer recv,
                                       int root, Form... f) {
-    return call(p, c, Scatter{Blocks(send, counts, displs, &t), recv, root}, f...);
+    return call(p, c, Scatter{Blocks(send, counts, displs, &t), recv, root, false}, f...);
 }
 
 template <class... Form> Err allgather(Process& p, Comm& c, Buffer send, Buffer recv, Form... f) {

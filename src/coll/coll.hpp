@@ -46,10 +46,21 @@ struct Blocks {
     bool in_place() const { return coll::in_place(base); }
 };
 
+// Equal blocks in a row: any run of them is one buffer.
+struct Row {
+    void* base;
+    int64_t count;  // of one block
+    const type::Type* type;
+    Buffer run(int64_t from, int64_t to) const {
+        return {static_cast<char*>(base) + from * count * type->extent, (to - from) * count, type};
+    }
+};
+
 struct Barrier {};
 struct Bcast { Buffer buf; int32_t root; };
-struct Gather { Buffer send; Blocks recv; int32_t root; };
-struct Scatter { Blocks send; Buffer recv; int32_t root; };
+// `equal`: all blocks are, which only the root could see from the blocks themselves.
+struct Gather { Buffer send; Blocks recv; int32_t root; bool equal; };
+struct Scatter { Blocks send; Buffer recv; int32_t root; bool equal; };
 struct Allgather { Buffer send; Blocks recv; };
 struct Alltoall { Blocks send, recv; };
 // Reductions: `recv` gives count and type too; where it is not significant its base is null.
@@ -74,10 +85,22 @@ Err build(Schedule&, const Scan&);
 inline Team local_team(Comm& c) { return {c.is_inter() ? c.local_comm : &c, nullptr, c.rank, c.size}; }
 inline Team remote_team(Comm& c) { return {&c, nullptr, c.rank, c.remote_size}; }
 
-// Pieces that several collectives are made of; `team` members' ranks only, nothing of the other group.
+// Pieces that several collectives are made of; `team` members' ranks only, nothing of the other group. Where the team is a
+// whole communicator that spans nodes, each is made of itself on every node and among the nodes' leaders. They may end with
+// messages under way: who goes on with the same buffers puts a fence in between.
 void add_barrier(Schedule&, const Team&);
 void add_bcast(Schedule&, const Team&, int32_t root, Buffer);
 void add_allgather(Schedule&, const Team&, Buffer send, const Blocks& recv);
+// Equal blocks to or from the root, whose own is neither sent nor received: `own` is not looked at there, nor `row`
+// elsewhere.
+void add_gather(Schedule&, const Team&, int32_t root, Buffer own, const Row& recv);
+void add_scatter(Schedule&, const Team&, int32_t root, const Row& send, Buffer own);
+
+// Does a tree move blocks of `bytes` sooner than the root alone would? It saves the root messages, log2(n) for n - 1, but
+// copies every block anew at each step: a message costs about as much as copying a kilobyte twice, and among few there
+// are hardly any to save.
+inline bool tree_pays(int32_t members, int64_t bytes) { return members > 4 && bytes <= 1024; }
+inline constexpr int64_t never_a_tree = INT64_MAX;
 // Element-wise over all members, in their order; the result is in `result` at `root`. `own` is read, never written;
 // it may be `result.base` itself.
 void add_reduce(Schedule&, const Team&, int32_t root, const void* own, Buffer result);

@@ -2,8 +2,10 @@
 // once, each advancing the others' schedules.
 #include "coll/calls.hpp"
 
+#include <atomic>
 #include <thread>
 
+#include "coll/levels.hpp"
 #include "comm/comm.hpp"
 #include "op/predefined.hpp"
 #include "p2p/ranks_test.hpp"
@@ -27,9 +29,10 @@ void adopt([[maybe_unused]] Process& p) {
 
 int expected_sum(int ranks, int salt) { return ranks * (ranks - 1) / 2 + ranks * salt; }
 
-TEST(Schedules, BlockingOnAnyNumberOfRanks) {
-    for (int ranks = 1; ranks <= 5; ranks++)
+TEST(Schedules, BlockingOnAnyNumberOfRanksAndNodes) {
+    for (int ranks = 1; ranks <= 9; ranks += ranks < 5 ? 1 : 2)
         run_ranks(ranks, ThreadLevel::single, [&](Process& p) {
+            obj::see_nodes(p, ranks % 4);
             for (int root = 0; root < ranks; root++) {
                 int mine = p.world_rank, result = -1, told = p.world_rank == root ? 77 + root : -1;
                 ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
@@ -46,8 +49,9 @@ TEST(Schedules, BlockingOnAnyNumberOfRanks) {
 }
 
 // Broadcast and allreduce of every size around the limits between algorithms.
-TEST(Schedules, LargeOnesAreCutAndPutTogether) {
-    run_ranks(3, ThreadLevel::single, [](Process& p) {
+void large_ones(int ranks, int node_ranks) {
+    run_ranks(ranks, ThreadLevel::single, [&](Process& p) {
+        obj::see_nodes(p, node_ranks);
         for (int count : {2, 3, 4095, 4096, 16383, 16384, 16385, 100003}) {
             std::vector<int> data(static_cast<size_t>(count)), in(data.size()), out(data.size(), -1);
             for (size_t i = 0; i < data.size(); i++) {
@@ -58,11 +62,78 @@ TEST(Schedules, LargeOnesAreCutAndPutTogether) {
             ASSERT_EQ(coll::allreduce(p, p.world, ints(in.data(), count), ints(out.data(), count), sum()), Err::ok);
             for (size_t i = 0; i < data.size(); i++) {
                 ASSERT_EQ(data[i], static_cast<int>(i) * 3) << count;
-                ASSERT_EQ(out[i], static_cast<int>(i) * 3 + 3) << count;
+                ASSERT_EQ(out[i], static_cast<int>(i) * ranks + ranks * (ranks - 1) / 2) << count;
             }
         }
         coll::close(p);
     });
+}
+
+TEST(Schedules, LargeOnesAreCutAndPutTogether) { large_ones(3, 0); }
+TEST(Schedules, LargeOnesOnSeveralNodes) { large_ones(5, 2); }
+
+// Every member sees the same nodes, and the root speaks for its own.
+TEST(Levels, NodesAndTheirHeads) {
+    run_ranks(7, ThreadLevel::single, [](Process& p) {
+        obj::see_nodes(p, 3);
+        Comm *backwards = nullptr, *mixed = nullptr;
+        ASSERT_EQ(comm::split(p, p.world, 0, -p.world_rank, &backwards), Err::ok);
+        ASSERT_EQ(comm::split(p, p.world, 0, p.world_rank % 2, &mixed), Err::ok);  // 0 2 4 6 1 3 5
+        for (Comm* c : {&p.world, backwards, mixed})
+            for (int root = 0; root < 7; root++) {
+                coll::Schedule* s = nullptr;
+                coll::Levels l;
+                ASSERT_EQ(coll::open(p, *c, coll::of_sequence, false, &s), Err::ok);
+                coll::Team all = coll::local_team(*c);
+                EXPECT_EQ(coll::in_levels(*s, all, root, coll::Order::of_ranks, &l), c != mixed);
+                ASSERT_TRUE(coll::in_levels(*s, all, root, coll::Order::any, &l));
+                auto node = [&](int rank) { return c->group->at(rank) / 3; };
+                EXPECT_EQ(l.node.size, p.world_rank == 6 ? 1 : 3);
+                EXPECT_EQ(l.node.at(l.node.rank), c->rank);
+                for (int i = 0; i < l.node.size; i++) EXPECT_EQ(node(l.node.at(i)), node(c->rank));
+                EXPECT_EQ(l.leaders.size, 3);
+                EXPECT_EQ(l.leaders.at(l.root), root);
+                EXPECT_EQ(l.leads(), l.leaders.at(l.leaders.rank) == c->rank);
+                EXPECT_EQ(node(l.leaders.at(l.leaders.rank)), node(c->rank));
+                coll::Team part = l.node;   // a part has one level
+                EXPECT_FALSE(coll::in_levels(*s, part, 0, coll::Order::any, &l));
+                (void)coll::abandon(*s, Err::ok);
+            }
+        ASSERT_EQ(comm::free_comm(p, &mixed), Err::ok);
+        ASSERT_EQ(comm::free_comm(p, &backwards), Err::ok);
+        coll::close(p);
+    });
+}
+
+// What goes from node to node, in all: as few messages as if every node were one process.
+TEST(Levels, OnlyHeadsTalkToOtherNodes) {
+    for (auto [ranks, each, nodes] : {std::array{7, 3, 3}, {9, 2, 5}, {6, 3, 2}})
+        for (int root : {0, 4}) {
+            std::atomic<int> sent[5] = {};
+            run_ranks(ranks, ThreadLevel::single, [&, each = each](Process& p) {
+                obj::see_nodes(p, each);
+                int64_t a = p.world_rank, b = 0, all[9] = {};
+                const type::Type& t = *type::predefined_at(0x247);
+                auto count = [&](int which, const auto& call) {
+                    coll::Schedule* s = nullptr;
+                    ASSERT_EQ(coll::open(p, p.world, coll::of_sequence, false, &s), Err::ok);
+                    ASSERT_EQ(coll::build(*s, call), Err::ok);
+                    for (const coll::Step& step : s->steps())
+                        if (step.what == coll::Step::send && obj::node_of(p, step.peer) != obj::node_of(p, p.world_rank)) sent[which]++;
+                    ASSERT_EQ(coll::run(*s), Err::ok);
+                };
+                count(0, coll::Bcast{{&a, 8, &t}, root});
+                count(1, coll::Reduce{&a, {&b, 1, type::predefined_at(0x245)}, &sum(), root});
+                count(2, coll::Gather{{&a, 8, &t}, coll::Blocks({all, 8, &t}), root, true});
+                count(3, coll::Scatter{coll::Blocks({all, 8, &t}), {&a, 8, &t}, root, true});
+                count(4, coll::Barrier{});
+                coll::close(p);
+            });
+            int rounds = 0;
+            while (1 << rounds < nodes) rounds++;
+            for (int i = 0; i < 4; i++) EXPECT_EQ(sent[i], nodes - 1) << i;
+            EXPECT_EQ(sent[4], nodes * rounds);
+        }
 }
 
 TEST(Schedules, ManyOutstandingNeverMix) {

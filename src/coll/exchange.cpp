@@ -9,29 +9,6 @@ constexpr int32_t window = 16;  // exchanges under way at a time, so that a larg
 
 Err no_place(const char* what) { return fail(Err::buffer, "MPI_IN_PLACE cannot be the %s here", what); }
 
-// Blocks travel around the ring, one step at a time.
-void add_ring(Schedule& s, const Team& t, const Blocks& recv) {
-    int32_t next = (t.rank + 1) % t.size, before = (t.rank - 1 + t.size) % t.size;
-    for (int32_t i = 0; i + 1 < t.size; i++) {
-        s.recv(t, before, recv.at((t.rank - i - 1 + t.size) % t.size));
-        s.send(t, next, recv.at((t.rank - i + t.size) % t.size));
-        s.fence();
-    }
-}
-
-// Equal blocks in a row and a power of two of them: what one has is doubled in every round.
-void add_doubling(Schedule& s, const Team& t, const Blocks& recv) {
-    for (int32_t width = 1; width < t.size; width *= 2) {
-        int32_t mine = t.rank & ~(width - 1), theirs = mine ^ width;
-        Buffer in = recv.at(theirs), out = recv.at(mine);
-        in.count *= width;
-        out.count *= width;
-        s.recv(t, t.rank ^ width, in);
-        s.send(t, t.rank ^ width, out);
-        s.fence();
-    }
-}
-
 // Every process of one group exchanges with every process of the other. Rounds are numbered the same on both sides.
 template <class Send, class Recv> void add_between(Schedule& s, Comm& c, Send out, Recv in) {
     Team remote = remote_team(c);
@@ -47,16 +24,6 @@ template <class Send, class Recv> void add_between(Schedule& s, Comm& c, Send ou
 }
 
 }  // namespace
-
-void add_allgather(Schedule& s, const Team& team, Buffer send, const Blocks& recv) {
-    if (!in_place(send.base)) s.copy(send, recv.at(team.rank));
-    bool uniform = !recv.counts && recv.types == nullptr;
-    if (uniform && (team.size & (team.size - 1)) == 0) {
-        add_doubling(s, team, recv);
-    } else {
-        add_ring(s, team, recv);
-    }
-}
 
 Err build(Schedule& s, const Allgather& a) {
     Comm& c = *s.comm;

@@ -3,6 +3,8 @@
 
 #include "coll/calls.hpp"
 #include "coll/handles.hpp"
+#include "coll/levels.hpp"
+#include "coll/tree.hpp"
 
 namespace weft::coll {
 
@@ -23,31 +25,33 @@ Err check_types(const void* const* types, int64_t n, bool significant) {
     return Err::ok;
 }
 
+namespace {
+
+Buffer nothing() { return {nullptr, 0, &byte_type()}; }
+
 // Dissemination: after round k everybody has heard, directly or not, from the 2^k - 1 members before it.
-void add_barrier(Schedule& s, const Team& t) {
-    Buffer nothing{nullptr, 0, &byte_type()};
+void add_flat_barrier(Schedule& s, const Team& t) {
     for (int64_t distance = 1; distance < t.size; distance *= 2) {
-        s.recv(t, static_cast<int32_t>((t.rank - distance + t.size) % t.size), nothing);
-        s.send(t, static_cast<int32_t>((t.rank + distance) % t.size), nothing);
-        s.fence();
+        if (distance > 1) s.fence();
+        s.recv(t, static_cast<int32_t>((t.rank - distance + t.size) % t.size), nothing());
+        s.send(t, static_cast<int32_t>((t.rank + distance) % t.size), nothing());
     }
 }
 
-namespace {
+}  // namespace
 
-// A binomial tree over virtual ranks: the parent of v is v without its lowest set bit.
-struct Tree {
-    int32_t rank, root, size;  // real rank, real root
-    int32_t me() const { return static_cast<int32_t>((static_cast<int64_t>(rank) - root + size) % size); }
-    int32_t real(int64_t v) const { return static_cast<int32_t>((v + root) % size); }
-    // The first power of two above all of v's children.
-    int64_t reach() const {
-        int64_t v = me(), mask = 1;
-        while (mask < size && (v & mask) == 0) mask *= 2;
-        return mask;
-    }
-    int32_t parent() const { return real(me() & (me() - 1)); }
-};
+// Everybody has come to the node's head; the heads meet; each lets its node go.
+void add_barrier(Schedule& s, const Team& t) {
+    Levels l;
+    if (!in_levels(s, t, 0, Order::any, &l)) return add_flat_barrier(s, t);
+    add_gather(s, l.node, l.head, nothing(), {nullptr, 0, &byte_type()});
+    s.fence();
+    if (l.leads()) add_flat_barrier(s, l.leaders);
+    s.fence();
+    add_bcast(s, l.node, l.head, nothing());
+}
+
+namespace {
 
 constexpr int64_t large_bcast_bytes = 64 * 1024;
 
@@ -61,7 +65,6 @@ void add_tree_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
     }
     for (int64_t mask = reach / 2; mask > 0; mask /= 2)
         if (v + mask < t.size) s.send(t, tree.real(v + mask), b);
-    s.fence();
 }
 
 // Scatter down the tree, then a ring: every link carries the buffer about twice, whatever the size of the team. Counted in
@@ -75,14 +78,13 @@ void add_ring_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
         int64_t from = bytes * first / t.size, to = bytes * last / t.size;
         return Buffer{static_cast<char*>(flat.base) + from, to - from, &byte_type()};
     };
-    auto end = [&](int64_t at, int64_t width) { return at + width < t.size ? at + width : t.size; };
     if (v == 0 && !dense) s.copy(b, flat);
     if (v != 0) {
-        s.recv(t, tree.parent(), piece(v, end(v, reach)));
+        s.recv(t, tree.parent(), piece(v, tree.end(v, reach)));
         s.fence();
     }
     for (int64_t mask = reach / 2; mask > 0; mask /= 2)
-        if (v + mask < t.size) s.send(t, tree.real(v + mask), piece(v + mask, end(v + mask, mask)));
+        if (v + mask < t.size) s.send(t, tree.real(v + mask), piece(v + mask, tree.end(v + mask, mask)));
     s.fence();
     for (int64_t i = 0; i + 1 < t.size; i++) {
         int64_t out = (v - i + t.size) % t.size, in = (v - i - 1 + t.size) % t.size;
@@ -93,9 +95,7 @@ void add_ring_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
     if (v != 0 && !dense) s.copy(flat, b);
 }
 
-}  // namespace
-
-void add_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
+void add_flat_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
     if (b.bytes() >= large_bcast_bytes && t.size > 2) {
         add_ring_bcast(s, t, root, b);
     } else {
@@ -103,9 +103,20 @@ void add_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
     }
 }
 
+}  // namespace
+
+void add_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
+    Levels l;
+    if (!in_levels(s, t, root, Order::any, &l)) return add_flat_bcast(s, t, root, b);
+    if (l.leads()) add_flat_bcast(s, l.leaders, l.root, b);
+    add_flat_bcast(s, l.node, l.head, b);
+}
+
+namespace {
+
 // A binomial tree in which every member combines its own range of ranks with the next one to the right, so the order is
 // kept. An operation that is not commutative is reduced to member 0, since a rotated tree would start in the middle.
-void add_reduce(Schedule& s, const Team& t, int32_t root, const void* own, Buffer result) {
+void add_flat_reduce(Schedule& s, const Team& t, int32_t root, const void* own, Buffer result) {
     bool rotate = s.op()->is(op::Op::commutative);
     Tree tree{t.rank, rotate ? root : 0, t.size};
     int64_t v = tree.me();
@@ -145,6 +156,17 @@ void add_reduce(Schedule& s, const Team& t, int32_t root, const void* own, Buffe
         s.recv(t, 0, result);
         s.fence();
     }
+}
+
+}  // namespace
+
+void add_reduce(Schedule& s, const Team& t, int32_t root, const void* own, Buffer result) {
+    Levels l;
+    if (!in_levels(s, t, root, order_for(*s.op()), &l)) return add_flat_reduce(s, t, root, own, result);
+    Buffer partial{nullptr, result.count, result.type};
+    if (l.leads()) partial = s.temp_like(result.count, *result.type);
+    add_flat_reduce(s, l.node, l.head, own, partial);
+    if (l.leads()) add_flat_reduce(s, l.leaders, l.root, partial.base, result);
 }
 
 }  // namespace weft::coll

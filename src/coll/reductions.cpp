@@ -1,5 +1,6 @@
 // Reductions without a root: allreduce, reduce_scatter, scan, exscan.
 #include "coll/coll.hpp"
+#include "coll/levels.hpp"
 
 namespace weft::coll {
 
@@ -51,7 +52,6 @@ void add_doubling_allreduce(Schedule& s, const Team& t, Buffer data) {
         combine(peer < me);
     }
     if (folded) s.send(t, t.rank - 1, shaped(partial));
-    s.fence();
     if (partial != data.base) s.copy(shaped(partial), data);
 }
 
@@ -80,7 +80,7 @@ void add_ring_allreduce(Schedule& s, const Team& t, Buffer data) {
     }
 }
 
-void add_allreduce(Schedule& s, const Team& t, Buffer data) {
+void add_flat_allreduce(Schedule& s, const Team& t, Buffer data) {
     if (t.size == 1) return;
     bool splittable = s.op()->is(op::Op::commutative) && data.type->is(type::Type::predefined);
     if (splittable && t.size > 2 && data.count >= t.size && data.bytes() >= large_allreduce_bytes) {
@@ -88,6 +88,14 @@ void add_allreduce(Schedule& s, const Team& t, Buffer data) {
     } else {
         add_doubling_allreduce(s, t, data);
     }
+}
+
+void add_allreduce(Schedule& s, const Team& t, Buffer data) {
+    Levels l;
+    if (!in_levels(s, t, 0, order_for(*s.op()), &l)) return add_flat_allreduce(s, t, data);
+    add_reduce(s, l.node, l.head, data.base, data);
+    if (l.leads()) add_flat_allreduce(s, l.leaders, data);
+    add_bcast(s, l.node, l.head, data);
 }
 
 }  // namespace
@@ -191,7 +199,13 @@ Err build(Schedule& s, const ReduceScatter& a) {
         sum = theirs;
     }
     s.fence();
-    add_parts_scatter(s, local, parts, sum.base, mine);
+    if (a.counts) {
+        add_parts_scatter(s, local, parts, sum.base, mine);
+    } else {
+        Row blocks{sum.base, a.recv.count, a.recv.type};
+        add_scatter(s, local, 0, blocks, mine);
+        if (c.rank == 0) s.copy(blocks.run(0, 1), mine);
+    }
     return Err::ok;
 }
 

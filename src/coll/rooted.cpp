@@ -26,6 +26,7 @@ Err build(Schedule& s, const Barrier&) {
     add_barrier(s, local);
     if (!c.is_inter()) return Err::ok;
     // Between groups: the leaders tell each other that their own group is there, then let it go.
+    s.fence();
     if (c.rank == 0) {
         Buffer empty{nullptr, 0, &byte_type()};
         s.recv(remote, 0, empty);
@@ -58,20 +59,34 @@ Err build(Schedule& s, const Gather& a) {
     Comm& c = *s.comm;
     WEFT_TRY(check_root(c, a.root));
     if (a.root == proc_null) return Err::ok;
-    Team remote = remote_team(c);
     bool collects = c.is_inter() ? a.root == root_self : a.root == c.rank;
-    if (!collects) {
-        if (in_place(a.send.base)) return no_place("send buffer");
-        s.send(remote, a.root, a.send);
+    if (!collects && in_place(a.send.base)) return no_place("send buffer");
+    if (collects && a.recv.in_place()) return no_place("receive buffer");
+    Team local = local_team(c), remote = remote_team(c);
+    Row row{a.recv.base, a.recv.count, a.recv.type};
+    // Between groups: one group gathers at its leader, who tells the root all of it.
+    int32_t senders = collects ? c.remote_size : c.size;
+    int64_t block = collects ? row.run(0, 1).bytes() : a.send.bytes();
+    if (a.equal && c.is_inter() && tree_pays(senders, block)) {
+        if (collects) {
+            s.recv(remote, 0, row.run(0, senders));
+            return Err::ok;
+        }
+        Row staged{c.rank == 0 ? s.temp(block * senders) : nullptr, block, &byte_type()};
+        if (c.rank == 0) s.copy(a.send, staged.run(0, 1));
+        add_gather(s, local, 0, a.send, staged);
+        s.fence();
+        if (c.rank == 0) s.send(remote, a.root, staged.run(0, senders));
         return Err::ok;
     }
-    if (a.recv.in_place()) return no_place("receive buffer");
-    for (int32_t i = 0; i < c.remote_size; i++) {
-        if (c.is_inter() || i != c.rank) {
-            s.recv(remote, i, a.recv.at(i));
-        } else if (!in_place(a.send.base)) {
-            s.copy(a.send, a.recv.at(i));
-        }
+    if (collects && !c.is_inter() && !in_place(a.send.base)) s.copy(a.send, a.recv.at(c.rank));
+    if (a.equal && !c.is_inter()) {
+        add_gather(s, local, a.root, a.send, row);
+    } else if (collects) {
+        for (int32_t i = 0; i < c.remote_size; i++)
+            if (c.is_inter() || i != c.rank) s.recv(remote, i, a.recv.at(i));
+    } else {
+        s.send(remote, a.root, a.send);
     }
     return Err::ok;
 }
@@ -80,20 +95,33 @@ Err build(Schedule& s, const Scatter& a) {
     Comm& c = *s.comm;
     WEFT_TRY(check_root(c, a.root));
     if (a.root == proc_null) return Err::ok;
-    Team remote = remote_team(c);
     bool distributes = c.is_inter() ? a.root == root_self : a.root == c.rank;
-    if (!distributes) {
-        if (in_place(a.recv.base)) return no_place("receive buffer");
-        s.recv(remote, a.root, a.recv);
+    if (!distributes && in_place(a.recv.base)) return no_place("receive buffer");
+    if (distributes && a.send.in_place()) return no_place("send buffer");
+    Team local = local_team(c), remote = remote_team(c);
+    Row row{a.send.base, a.send.count, a.send.type};
+    int32_t receivers = distributes ? c.remote_size : c.size;
+    int64_t block = distributes ? row.run(0, 1).bytes() : a.recv.bytes();
+    if (a.equal && c.is_inter() && tree_pays(receivers, block)) {
+        if (distributes) {
+            s.send(remote, 0, row.run(0, receivers));
+            return Err::ok;
+        }
+        Row staged{c.rank == 0 ? s.temp(block * receivers) : nullptr, block, &byte_type()};
+        if (c.rank == 0) s.recv(remote, a.root, staged.run(0, receivers));
+        s.fence();
+        add_scatter(s, local, 0, staged, a.recv);
+        if (c.rank == 0) s.copy(staged.run(0, 1), a.recv);
         return Err::ok;
     }
-    if (a.send.in_place()) return no_place("send buffer");
-    for (int32_t i = 0; i < c.remote_size; i++) {
-        if (c.is_inter() || i != c.rank) {
-            s.send(remote, i, a.send.at(i));
-        } else if (!in_place(a.recv.base)) {
-            s.copy(a.send.at(i), a.recv);
-        }
+    if (distributes && !c.is_inter() && !in_place(a.recv.base)) s.copy(a.send.at(c.rank), a.recv);
+    if (a.equal && !c.is_inter()) {
+        add_scatter(s, local, a.root, row, a.recv);
+    } else if (distributes) {
+        for (int32_t i = 0; i < c.remote_size; i++)
+            if (c.is_inter() || i != c.rank) s.send(remote, i, a.send.at(i));
+    } else {
+        s.recv(remote, a.root, a.recv);
     }
     return Err::ok;
 }

@@ -5,6 +5,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "base/err.hpp"
 #include "obj/comm.hpp"
@@ -21,8 +22,8 @@ using obj::Process;
 using obj::Request;
 using type::Buffer;
 
-// An ordered set of ranks that takes part in an algorithm together. Flat algorithms use a whole group; two-level ones
-// will use the ranks of one node, and the nodes' leaders.
+// An ordered set of ranks that takes part in an algorithm together: a whole group, the ranks of one node, or the nodes'
+// leaders (coll/levels.hpp).
 struct Team {
     Comm* comm;
     const int32_t* ranks;  // null: member i is rank i of the communicator
@@ -73,6 +74,8 @@ public:
     // The same for the packed form: plain bytes.
     Buffer temp_bytes(int64_t bytes);
     const op::Op* op() const { return op_; }
+    std::span<const Step> steps() const { return {steps_, static_cast<size_t>(count_)}; }
+    void out_of_memory() { failed_to_build_ = true; }
 
     // Running. True when the schedule is at its end; never waits and never makes progress itself.
     bool advance();

@@ -101,6 +101,11 @@ thread_local constinit Process* process = &first_process.p;
 constinit Process* process = &first_process.p;
 #endif
 
+void see_nodes(Process& p, int32_t ranks_each) {
+    p.node_ranks = ranks_each;
+    p.nodes = ranks_each > 0 ? (p.world_size - 1) / ranks_each + 1 : 1;
+}
+
 Err start_process(Process& p, ThreadLevel level, boot::Job* job) {
     static_assert(sizeof(boot::Job) > 0);
     Settings s;
@@ -113,6 +118,7 @@ Err start_process(Process& p, ThreadLevel level, boot::Job* job) {
     p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
     p.world_rank = job->rank;
     p.world_size = job->size;
+    see_nodes(p, static_cast<int32_t>(s.node_ranks));
     WEFT_TRY(open_lane(p, s));
     p.lane->threads = p.threads;
     p.heap = static_cast<heap::Heap*>(malloc(sizeof(heap::Heap)));

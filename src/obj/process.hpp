@@ -49,6 +49,8 @@ struct Process {
     bool starting;               // somebody is about to be the first; under pool_lock
     boot::Job* job;              // who am I, who are my peers; null before init
     int32_t world_rank, world_size;
+    int32_t nodes;               // that the world's processes are on, as collectives see it
+    int32_t node_ranks;          // processes on each, where there are several
     uint64_t main_thread;        // pthread_self() of the thread that initialised
     Comm world, self, null_comm; // the objects behind comms[]
     Errhandler* self_errhandler; // serves calls without an object
@@ -83,6 +85,12 @@ constexpr void prepare_process(Process& p) {
 Err start_process(Process&, ThreadLevel, boot::Job* job);
 // Closes the wires and the heap. Handles that the program still holds stay readable.
 void stop_process(Process&);
+// The node that a process is on, from 0. There is one; WEFT_NODE_RANKS makes runs of ranks look like several.
+inline int32_t node_of(const Process& p, int32_t world_rank) { return p.nodes > 1 ? world_rank / p.node_ranks : 0; }
+
+// Makes every `ranks_each` consecutive ranks of the world a node; 0: all are on one.
+void see_nodes(Process&, int32_t ranks_each);
+
 // How this process reaches the one of that world rank: decided once per communicator.
 Route route_to(Process&, int32_t world_rank);
 

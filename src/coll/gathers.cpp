@@ -1,0 +1,207 @@
+// Gathering, scattering and allgathering over one team: what a level does, and how two levels do it.
+#include "coll/coll.hpp"
+#include "coll/levels.hpp"
+#include "coll/tree.hpp"
+
+namespace weft::coll {
+
+namespace {
+
+Buffer bytes_at(void* base, int64_t n) { return {base, n, &byte_type()}; }
+
+// What the members of a team bring or get, in packed bytes: member i's share is blocks first[i] .. first[i + 1] - 1, or
+// block i where `first` is null.
+struct Shares {
+    const int32_t* first;
+    int64_t block;
+    int64_t at(int64_t i) const { return (first != nullptr ? first[i] : i) * block; }
+};
+
+// The packed bytes of a rotated tree's members, one after the other from the root on.
+struct Rotated {
+    const Shares& shares;
+    const Tree& tree;
+    int64_t at(int64_t v) const {
+        if (v == tree.size) return shares.at(v);
+        int32_t real = tree.real(v);
+        return shares.at(real) - shares.at(tree.root) + (real < tree.root ? shares.at(tree.size) : 0);
+    }
+    int64_t bytes(int64_t from, int64_t to) const { return at(to) - at(from); }
+};
+
+// To member `root`, which has member i's share come to place(i). Its own is none of this function's business.
+template <class Place>
+void gather_level(Schedule& s, const Team& t, int32_t root, const Shares& shares, Buffer own, Place place) {
+    if (!tree_pays(t.size, shares.block)) {
+        for (int32_t i = 0; t.rank == root && i < t.size; i++)
+            if (i != root) s.recv(t, i, place(i));
+        if (t.rank != root) s.send(t, root, own);
+        return;
+    }
+    Tree tree{t.rank, root, t.size};
+    Rotated packed{shares, tree};
+    int64_t v = tree.me(), reach = tree.reach(), end = tree.end(v, reach);
+    bool leaf = end == v + 1;
+    Buffer staged = leaf ? own : s.temp_bytes(packed.bytes(v, end));
+    auto part = [&](int64_t from, int64_t to) {
+        return bytes_at(static_cast<char*>(staged.base) + packed.bytes(v, from), packed.bytes(from, to));
+    };
+    if (v != 0 && !leaf) s.copy(own, part(v, v + 1));
+    for (int64_t mask = 1; mask < reach && v + mask < t.size; mask *= 2)
+        s.recv(t, tree.real(v + mask), part(v + mask, tree.end(v + mask, mask)));
+    s.fence();
+    if (v != 0) s.send(t, tree.parent(), staged);
+    for (int64_t i = 1; v == 0 && i < t.size; i++) s.copy(part(i, i + 1), place(tree.real(i)));
+}
+
+// The way back.
+template <class Place>
+void scatter_level(Schedule& s, const Team& t, int32_t root, const Shares& shares, Buffer own, Place place) {
+    if (!tree_pays(t.size, shares.block)) {
+        for (int32_t i = 0; t.rank == root && i < t.size; i++)
+            if (i != root) s.send(t, i, place(i));
+        if (t.rank != root) s.recv(t, root, own);
+        return;
+    }
+    Tree tree{t.rank, root, t.size};
+    Rotated packed{shares, tree};
+    int64_t v = tree.me(), reach = tree.reach(), end = tree.end(v, reach);
+    bool leaf = end == v + 1;
+    Buffer staged = leaf ? own : s.temp_bytes(packed.bytes(v, end));
+    auto part = [&](int64_t from, int64_t to) {
+        return bytes_at(static_cast<char*>(staged.base) + packed.bytes(v, from), packed.bytes(from, to));
+    };
+    for (int64_t i = 1; v == 0 && i < t.size; i++) s.copy(place(tree.real(i)), part(i, i + 1));
+    if (v != 0) s.recv(t, tree.parent(), staged);
+    s.fence();
+    for (int64_t mask = reach / 2; mask > 0; mask /= 2)
+        if (v + mask < t.size) s.send(t, tree.real(v + mask), part(v + mask, tree.end(v + mask, mask)));
+    if (v != 0 && !leaf) s.copy(part(v, v + 1), own);
+}
+
+// Parts travel around the ring, one step at a time.
+template <class Part> void add_ring(Schedule& s, const Team& t, Part part) {
+    int32_t next = (t.rank + 1) % t.size, before = (t.rank - 1 + t.size) % t.size;
+    for (int32_t i = 0; i + 1 < t.size; i++) {
+        int32_t in = (t.rank - i - 1 + t.size) % t.size, out = (t.rank - i + t.size) % t.size;
+        s.recv(t, before, part(in, in + 1));
+        s.send(t, next, part(out, out + 1));
+        s.fence();
+    }
+}
+
+// A power of two of members: what one has is doubled in every round.
+template <class Part> void add_doubling(Schedule& s, const Team& t, Part part) {
+    for (int32_t width = 1; width < t.size; width *= 2) {
+        int32_t mine = t.rank & ~(width - 1), theirs = mine ^ width;
+        s.recv(t, t.rank ^ width, part(theirs, theirs + width));
+        s.send(t, t.rank ^ width, part(mine, mine + width));
+        s.fence();
+    }
+}
+
+// part(i, j): what members i .. j-1 bring, of which each has its own. In a row: j may be more than i + 1.
+template <class Part> void allgather_level(Schedule& s, const Team& t, bool in_a_row, Part part) {
+    if (in_a_row && (t.size & (t.size - 1)) == 0) {
+        add_doubling(s, t, part);
+    } else {
+        add_ring(s, t, part);
+    }
+}
+
+auto nowhere() {
+    return [](int32_t) { return Buffer{}; };
+}
+
+}  // namespace
+
+void add_gather(Schedule& s, const Team& t, int32_t root, Buffer own, const Row& recv) {
+    int64_t block = t.rank == root ? recv.run(0, 1).bytes() : own.bytes();
+    auto place = [&](int32_t i) { return recv.run(i, i + 1); };
+    Levels l;
+    if (!tree_pays(t.size, block) || !in_levels(s, t, root, Order::of_ranks, &l))
+        return gather_level(s, t, root, {nullptr, block}, own, place);
+    if (!l.leads()) return gather_level(s, l.node, l.head, {nullptr, block}, own, nowhere());
+    bool final_here = t.rank == root;
+    int32_t here = final_here ? l.first_here() : 0;
+    Row staged{final_here ? nullptr : s.temp(block * l.node.size), block, &byte_type()};
+    const Row& local = final_here ? recv : staged;
+    if (!final_here) s.copy(own, local.run(0, 1));
+    gather_level(s, l.node, l.head, {nullptr, block}, {}, [&](int32_t i) { return local.run(here + i, here + i + 1); });
+    s.fence();
+    gather_level(s, l.leaders, l.root, {l.first, block}, staged.run(0, l.node.size),
+                 [&](int32_t i) { return recv.run(l.first[i], l.first[i + 1]); });
+}
+
+void add_scatter(Schedule& s, const Team& t, int32_t root, const Row& send, Buffer own) {
+    int64_t block = t.rank == root ? send.run(0, 1).bytes() : own.bytes();
+    auto place = [&](int32_t i) { return send.run(i, i + 1); };
+    Levels l;
+    if (!tree_pays(t.size, block) || !in_levels(s, t, root, Order::of_ranks, &l))
+        return scatter_level(s, t, root, {nullptr, block}, own, place);
+    if (!l.leads()) return scatter_level(s, l.node, l.head, {nullptr, block}, own, nowhere());
+    bool starts_here = t.rank == root;
+    int32_t here = starts_here ? l.first_here() : 0;
+    Row staged{starts_here ? nullptr : s.temp(block * l.node.size), block, &byte_type()};
+    const Row& local = starts_here ? send : staged;
+    scatter_level(s, l.leaders, l.root, {l.first, block}, staged.run(0, l.node.size),
+                  [&](int32_t i) { return send.run(l.first[i], l.first[i + 1]); });
+    s.fence();
+    scatter_level(s, l.node, l.head, {nullptr, block}, {}, [&](int32_t i) { return local.run(here + i, here + i + 1); });
+    if (!starts_here) s.copy(local.run(0, 1), own);
+}
+
+namespace {
+
+// Blocks of any sizes, packed into a row of bytes: what one node can tell another in one message.
+struct Packed {
+    char* base;
+    int64_t* at;  // [n + 1]
+    Buffer run(int64_t from, int64_t to) const { return bytes_at(base + at[from], at[to] - at[from]); }
+};
+
+Packed pack_room(Schedule& s, const Blocks& blocks, int32_t n) {
+    Packed p{nullptr, static_cast<int64_t*>(s.temp((n + 1) * static_cast<int64_t>(sizeof(int64_t))))};
+    if (p.at == nullptr) return p;
+    p.at[0] = 0;
+    for (int32_t i = 0; i < n; i++) p.at[i + 1] = p.at[i] + blocks.at(i).bytes();
+    p.base = static_cast<char*>(s.temp(p.at[n]));
+    return p;
+}
+
+// The nodes' members bring their blocks to the heads, these exchange them, and every head tells its node all.
+template <class Run>
+void add_allgather_in_levels(Schedule& s, const Levels& l, int64_t block, Buffer own, Run run) {
+    int32_t here = l.first_here();
+    gather_level(s, l.node, l.head, {nullptr, block}, own, [&](int32_t i) { return run(here + i, here + i + 1); });
+    s.fence();
+    if (l.leads()) allgather_level(s, l.leaders, true, [&](int32_t i, int32_t j) { return run(l.first[i], l.first[j]); });
+    add_bcast(s, l.node, l.head, run(0, l.first[l.leaders.size]));
+}
+
+}  // namespace
+
+void add_allgather(Schedule& s, const Team& t, Buffer send, const Blocks& recv) {
+    bool uniform = !recv.counts && recv.types == nullptr, place = in_place(send.base);
+    Row row{recv.base, recv.count, recv.type};
+    Levels l;
+    if (!in_levels(s, t, 0, Order::of_ranks, &l)) {
+        if (!place) s.copy(send, recv.at(t.rank));
+        if (uniform) return allgather_level(s, t, true, [&](int32_t i, int32_t j) { return row.run(i, j); });
+        return allgather_level(s, t, false, [&](int32_t i, int32_t) { return recv.at(i); });
+    }
+    Buffer own = place ? recv.at(t.rank) : send;
+    if (uniform) {
+        if (l.leads() && !place) s.copy(own, recv.at(t.rank));
+        return add_allgather_in_levels(s, l, own.bytes(), own, [&](int32_t i, int32_t j) { return row.run(i, j); });
+    }
+    Packed packed = pack_room(s, recv, t.size);
+    if (packed.at == nullptr) return;
+    if (l.leads()) s.copy(own, packed.run(t.rank, t.rank + 1));
+    // Blocks of all sizes: straight to the head.
+    add_allgather_in_levels(s, l, never_a_tree, own, [&](int32_t i, int32_t j) { return packed.run(i, j); });
+    for (int32_t i = 0; i < t.size; i++)
+        if (!place || i != t.rank) s.copy(packed.run(i, i + 1), recv.at(i));
+}
+
+}  // namespace weft::coll
