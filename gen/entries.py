@@ -213,12 +213,14 @@ def write_function(f):
     work += ['    return MPI_SUCCESS;', '}']
     if f.attempt is None:
         return out + [f'{head} {{'] + start + check_lines + work
-    # The attempt runs without a frame of its own: whatever needs one is in a function that the same arguments go to.
+    # The attempt runs without a frame of its own: whatever needs one is in a function that the same arguments go to. The
+    # entry point itself is small enough for link-time optimisation to take it into a program, and the attempt with it.
     attempt, attempt_args = call_arguments(f, f.attempt)
     out += [f'static __attribute__((noinline)) {plain.replace("WHAT_", "slow_")} {{'] + start + work
-    out += [f'{head} {{'] + start + check_lines + locals_
+    out += [f'static {plain.replace("WHAT_", "fast_")} {{'] + start + check_lines + locals_
     out += [f'    if (WEFT_UNLIKELY(!{attempt}({", ".join(["proc"] + attempt_args)}))) return slow_{f.name}({names(f)});']
-    return out + store_results(f, results) + ['    return MPI_SUCCESS;', '}']
+    out += store_results(f, results) + ['    return MPI_SUCCESS;', '}']
+    return out + [f'{head} {{ return fast_{f.name}({names(f)}); }}']
 
 
 def store_results(f, results):

@@ -71,7 +71,11 @@ inline type::Type* type_of(MPI_Datatype h) { return type_of(*process, h); }
 
 WEFT_INLINE Comm* comm_of(Process& p, MPI_Comm h) {
     uintptr_t v = detail::number(h);
-    if (uintptr_t slot = v - 0x100; WEFT_LIKELY(slot < 3)) return p.comms[slot];
+    if (uintptr_t slot = v - 0x100; WEFT_LIKELY(slot < 3)) {
+        // With link-time optimisation the compiler may see which: what comms[] holds.
+        if (__builtin_constant_p(slot)) return slot == 0 ? &p.null_comm : slot == 1 ? &p.world : &p.self;
+        return p.comms[slot];
+    }
     return WEFT_LIKELY(v >= first_address) ? detail::object<Comm>(h) : detail::bad<Comm>();
 }
 // For arguments that only some callers have to give: null unless it is a communicator.

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/copy.hpp"
 #include "p2p/progress.hpp"
+#include "type/predefined.hpp"
 
 namespace weft::p2p {
 
@@ -30,8 +31,8 @@ WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e,
     const wire::Cell* cell = next_if_wanted(g, c, e, in);
     if (WEFT_UNLIKELY(cell == nullptr)) return false;
     const auto bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
-    if (WEFT_UNLIKELY(bytes > b.count * b.type->size)) return false;
-    copy_small(b.base, cell->payload, static_cast<size_t>(bytes));
+    if (WEFT_UNLIKELY(bytes > type::bytes_of(b))) return false;
+    copy_small(anonymous(b.base), cell->payload, static_cast<size_t>(bytes));
     if (s != nullptr) {
         s->source = e.rank;
         s->tag = cell->tag;
@@ -45,7 +46,7 @@ WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e,
 // Waits a short while for it. False: nothing was taken, go the slow way.
 WEFT_INLINE bool recv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
-    if (WEFT_LIKELY(b.type->is(type::Type::dense) && from.way == obj::Route::shm)) {
+    if (WEFT_LIKELY(type::is_dense(*b.type) && from.way == obj::Route::shm)) {
         lane::Lane& l = *p.lane;
         wire::shm::Shm::In& in = l.shm.in[from.peer];
         for (uint32_t polls = l.limits.spin_polls; polls != 0; --polls) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/copy.hpp"
 #include "p2p/progress.hpp"
+#include "type/predefined.hpp"
 
 namespace weft::p2p {
 
@@ -16,8 +17,8 @@ Err start_send(LaneGuard&, Process&, Request& r, const obj::Route& to, bool copy
 // ≤ 45 instructions, no call, one release store. False: nothing happened, take the slow path.
 WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
     const obj::Route& to = c.routes[e.rank];
-    const int64_t bytes = b.count * b.type->size;
-    if (WEFT_UNLIKELY(!b.type->is(type::Type::dense) || bytes > to.inline_max)) return false;
+    const int64_t bytes = type::bytes_of(b);
+    if (WEFT_UNLIKELY(!type::is_dense(*b.type) || bytes > to.inline_max)) return false;
     if (bytes > static_cast<int64_t>(wire::inline_bytes)) __builtin_unreachable();  // what inline_max is at most
     lane::Lane& l = *p.lane;
     // Built late, so that few values are alive at once.
@@ -30,11 +31,11 @@ WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
         wire::shm::Shm::Out& o = l.shm.out[to.peer];
         wire::Cell* cell = l.shm.reserve_known(o);
         if (WEFT_UNLIKELY(cell == nullptr)) return false;
-        copy_small(cell->payload, b.base, static_cast<size_t>(bytes));
+        copy_small(cell->payload, anonymous(b.base), static_cast<size_t>(bytes));
         l.shm.commit(to.peer, o, cell, header());
     } else {
         wire::Cell* cell = l.null->reserve(to.peer);
-        copy_small(cell->payload, b.base, static_cast<size_t>(bytes));
+        copy_small(cell->payload, anonymous(b.base), static_cast<size_t>(bytes));
         l.null->commit(to.peer, cell, header());
     }
     return true;

@@ -122,6 +122,26 @@ constexpr int predefined_index(int abi_value) {
 }
 inline const Type* predefined_at(int abi_value) { return &predefined[predefined_index(abi_value)]; }
 
+namespace detail {
+// The row of a type that the compiler sees to be this very one of the table (link-time optimisation), and whose facts
+// never change; null for all others, at no cost.
+WEFT_INLINE const Row* known_row(const Type& t) {
+    const uintptr_t i = (reinterpret_cast<uintptr_t>(&t) - reinterpret_cast<uintptr_t>(predefined.at)) / sizeof(Type) - 2;
+    if (!__builtin_constant_p(i) || i >= n_rows) return nullptr;
+    return rows[i].fortran == Fortran::no ? &rows[i] : nullptr;
+}
+}  // namespace detail
+
+// What the shortest paths ask of a type: constants, where the compiler knows it.
+WEFT_INLINE bool is_dense(const Type& t) {
+    const Row* r = detail::known_row(t);
+    return r != nullptr ? r->size == r->extent : t.is(Type::dense);
+}
+WEFT_INLINE int64_t bytes_of(const Buffer& b) {
+    const Row* r = detail::known_row(*b.type);
+    return b.count * (r != nullptr ? r->size : b.type->size);
+}
+
 // The row of a named predefined type; null for every other type.
 inline const Row* row_of(const Type& t) {
     return t.is(Type::named) ? &rows[&t - predefined.at - 2] : nullptr;
