@@ -218,6 +218,7 @@ void Job::hear_rank(Rank& r) {
     union {
         Finalized head;
         Abort abort;
+        Answer answer;
     } m;
     for (;;) {
         ssize_t n = receive(r.link, &m, sizeof m, nullptr);
@@ -231,6 +232,10 @@ void Job::hear_rank(Rank& r) {
         }
         if (size_t(n) < sizeof m.head || m.head.magic != protocol_magic) continue;
         if (m.head.say == Say::finalized) r.finalized = true;
+        if (m.head.say == Say::answer && n == ssize_t(sizeof m.answer)) {
+            m.answer.text[sizeof m.answer.text - 1] = 0;
+            hear_answer(r, m.answer.text);
+        }
         if (m.head.say == Say::abort && n == ssize_t(sizeof m.abort)) {
             m.abort.text[sizeof m.abort.text - 1] = 0;
             r.aborted = true;

@@ -27,7 +27,7 @@ Job::Job(const Plan& plan, std::vector<Start> starts) : plan_(plan) {
 }
 
 int Job::run() {
-    started_ns_ = now_ns();
+    if (plan_.timeout_s > 0) time_limit_ns_ = now_ns() + uint64_t(plan_.timeout_s) * 1000000000u;
     cpus_ = usable_cpus();
 
     // What is ignored stays ignored (nohup, a shell's background job); the rest is heard by the signalfd.
@@ -157,7 +157,7 @@ void Job::flush(Sink* sink, bool only_while_full) {
 int Job::next_timeout_ms() const {
     uint64_t next = UINT64_MAX;
     auto consider = [&](uint64_t at) { if (at && at < next) next = at; };
-    if (plan_.timeout_s > 0 && !ending_) consider(started_ns_ + uint64_t(plan_.timeout_s) * 1000000000u);
+    if (!ending_) consider(time_limit_ns_), consider(answers_due_ns_);
     if (ending_ && !killed_) consider(kill_at_ns_);
     if (!ending_) consider(wordless_at_ns_), consider(quiet_end_at_ns_), consider(suspicion_.at_ns);
     for (const Rank& r : ranks_) consider(r.lost_at_ns);
@@ -170,9 +170,10 @@ int Job::next_timeout_ms() const {
 
 void Job::timers() {
     uint64_t now = now_ns();
-    if (plan_.timeout_s > 0 && !ending_ && now >= started_ns_ + uint64_t(plan_.timeout_s) * 1000000000u) {
-        say("the job ran into its time limit of %d s; ending it", plan_.timeout_s);
-        end_job(124);
+    if (time_limit_ns_ && !ending_ && now >= time_limit_ns_) time_is_up();
+    if (answers_due_ns_ && !ending_ && now >= answers_due_ns_) {
+        tell_answers();
+        end_job(status_);
     }
     if (suspicion_.at_ns && now >= suspicion_.at_ns) confirm_suspicion();
     if (quiet_end_at_ns_ && !ending_ && now >= quiet_end_at_ns_) end_job(0);

@@ -30,6 +30,10 @@ struct Rank {
     int attaches = 0;
     uint64_t lost_at_ns = 0;  // the MPI process ended, its wrapper has not yet
     std::unique_ptr<LineReader> out, err;
+    // What it said when asked what it waits for, one answer per thread; and the CPU time it had used when it was asked.
+    bool asked = false;
+    std::vector<std::string> answers;
+    double cpu_s = 0;
 
     bool running() const { return !reaped || (attached && !gone && !finalized); }
 };
@@ -62,6 +66,10 @@ private:
     bool send_job(Rank& r);
     int memfd_of(int generation);
     void release_memfds();
+    // pending.cpp: what ranks wait for when time is up
+    void time_is_up();
+    void hear_answer(Rank& r, const char* text);
+    void tell_answers() const;
     // watch.cpp: ends
     void on_signals();
     void reap();
@@ -98,7 +106,7 @@ private:
     } suspicion_;
     int status_ = 0;
     bool ending_ = false, killed_ = false;
-    uint64_t started_ns_ = 0, kill_at_ns_ = 0, wordless_at_ns_ = 0, quiet_end_at_ns_ = 0;
+    uint64_t time_limit_ns_ = 0, answers_due_ns_ = 0, kill_at_ns_ = 0, wordless_at_ns_ = 0, quiet_end_at_ns_ = 0;
     int user_signal_ = 0, interrupts_ = 0;
 };
 

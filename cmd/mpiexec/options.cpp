@@ -160,7 +160,7 @@ const Option options[] = {
      [](Parser& p, const std::string*) { p.plan.report_bindings = true; }},
     {"oversubscribe nooversubscribe allow-run-as-root use-hwthread-cpus", 0, "", "", [](Parser&, const std::string*) {}},
 
-    {"timeout", 1, "SECONDS", "end the job after this time, status 124 (also MPIEXEC_TIMEOUT)",
+    {"timeout", 1, "SECONDS", "say what every rank waits for and end the job after this time, status 124 (also MPIEXEC_TIMEOUT)",
      [](Parser& p, const std::string* a) { p.plan.timeout_s = number("timeout", *a, 1, 1 << 30); }},
     {"print-all-exitcodes", 0, "", "say how every rank ended",
      [](Parser& p, const std::string*) { p.plan.all_exit_codes = true; }},

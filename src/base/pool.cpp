@@ -12,8 +12,9 @@ void* Pool::refill() {
         if (slab == nullptr) return nullptr;
         auto* chain = reinterpret_cast<Block*>(slab);
         chain->next = slabs;
+        chain->head = size;
         slabs = chain;
-        fresh = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(slab) + 64 + 63) & ~uintptr_t{63});
+        fresh = first_of(chain);
         fresh_end = fresh + size;
         if (size < size_t{1} << 20) slab_blocks *= 2;
     }

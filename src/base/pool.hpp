@@ -38,7 +38,25 @@ struct Pool {
         free = b;
     }
 
+    // Every block that was ever taken, free ones included: their first word tells.
+    template <class F>
+    void each(F&& visit) const {
+        for (const Block* slab = slabs; slab != nullptr; slab = slab->next) {
+            char* const end = slab == slabs ? fresh : first_of(slab) + slab->head;
+            for (char* b = first_of(slab); b < end; b += bytes) visit(static_cast<void*>(b));
+        }
+    }
+    bool owns(const void* p) const {
+        for (const Block* slab = slabs; slab != nullptr; slab = slab->next)
+            if (p >= first_of(slab) && p < first_of(slab) + slab->head) return true;
+        return false;
+    }
+
 private:
+    // A slab begins with its link in the chain, whose `head` is the bytes of its blocks.
+    static char* first_of(const Block* slab) {
+        return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(slab) + 64 + 63) & ~uintptr_t{63});
+    }
     WEFT_COLD void* refill();
 };
 

@@ -42,4 +42,20 @@ TEST(Pool, GivenBlocksComeBackAndKeepTheirHead) {
     for (int i = 0; i < 1000; ++i) ASSERT_TRUE(before.count(p.take()));
 }
 
+TEST(Pool, EachVisitsWhatWasTakenOnce) {
+    for (int n : {0, 1, 3, 4, 17, 1000}) {
+        Pool p(64, 3);
+        std::set<void*> taken, seen;
+        for (int i = 0; i < n; ++i) taken.insert(p.take());
+        for (void* b : taken) *static_cast<uint64_t*>(b) = 7;
+        p.each([&](void* b) {
+            ASSERT_TRUE(p.owns(b));
+            ASSERT_TRUE(seen.insert(b).second);
+            ASSERT_EQ(*static_cast<uint64_t*>(b), taken.count(b) ? 7u : 0u);
+        });
+        for (void* b : taken) ASSERT_TRUE(seen.count(b));
+        ASSERT_FALSE(p.owns(&p));
+    }
+}
+
 }  // namespace

@@ -134,6 +134,18 @@ void finalized(Job* job) {
     (void)os::send_message(job->link, &m, sizeof m, nullptr, 0);
 }
 
+bool asked(const Job* job) {
+    if (job->launcher != Launcher::mpiexec || job->link < 0) return false;
+    Question q;
+    return os::peek_message(job->link, &q, sizeof q) == int64_t(sizeof q) && q.magic == protocol_magic && q.say == Say::question;
+}
+
+void answer(const Job* job, const char* text) {
+    Answer a{protocol_magic, Say::answer, {}};
+    strncpy(a.text, text, sizeof a.text - 1);
+    (void)os::send_message(job->link, &a, sizeof a, nullptr, 0);  // if mpiexec is gone, so is this process in a moment
+}
+
 void detach(Job* job) {
     os::close_fd(&job->memfd);
     // The launcher's own descriptor stays: to it, closing means that this rank has ended.

@@ -37,6 +37,9 @@ struct Job {
 Err attach(Job* job);
 // MPI_Finalize is done: this rank may exit with any status and no longer ends the job by it.
 void finalized(Job* job);
+// Does the launcher ask what this rank waits for (protocol.hpp)? Any thread.
+bool asked(const Job* job);
+void answer(const Job* job, const char* text);
 // Closes what attach opened, the memfd included; the process still dies with mpiexec.
 void detach(Job* job);
 // Ends the whole job: tells the launcher, then leaves this process by _exit(code).

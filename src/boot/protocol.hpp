@@ -22,6 +22,8 @@ enum class Say : uint32_t {
     refused,      // mpiexec -> rank: another process is this rank already
     finalized,    // rank -> mpiexec: from here on it may exit as it likes
     abort,        // rank -> mpiexec: end the job
+    question,     // mpiexec -> rank: what do you wait for? Never taken from the socket, so that every waiting thread sees it
+    answer,       // rank -> mpiexec: one per thread that waits
 };
 
 struct Hello {
@@ -49,6 +51,17 @@ struct Welcome {
 struct Finalized {
     uint32_t magic;
     Say say;
+};
+
+struct Question {
+    uint32_t magic;
+    Say say;
+};
+
+struct Answer {
+    uint32_t magic;
+    Say say;
+    char text[4096];  // lines
 };
 
 struct Abort {

@@ -49,7 +49,7 @@ enum TagSpace : int32_t {
     of_local_comm = 1 << 27,     // the same on an intercommunicator's local communicator
     of_persistent = 1 << 28,     // fixed by an init call
     of_creation = 1 << 30,       // comm_create_group and its like: the user's tag; never with of_nonblocking, which is part/'s
-    tag_mask = (1 << 27) - 1,
+    tag_mask = obj::collective_number,
 };
 
 class Schedule {

@@ -27,19 +27,24 @@ void Lane::close() {
     null = nullptr;
 }
 
-bool Idler::idle() {
+Idler::Next Idler::idle() {
     ++polls_;
     if (polls_ < lane_.limits.spin_polls) {
         os::pause_cpu();
-        return false;
+        return Next::poll;
     }
     if (polls_ % 32 == 0 || polls_ <= lane_.limits.spin_polls + 1) {
-        const uint64_t now = os::now_ns();
-        if (polls_ <= lane_.limits.spin_polls + 1) since_ns_ = now;
-        else if (now - since_ns_ >= lane_.limits.sleep_ns) return true;
+        now_ns_ = os::now_ns();
+        if (began_ns_ == 0) began_ns_ = listened_ns_ = now_ns_;
+        if (now_ns_ - listened_ns_ >= listen_ns) {
+            listened_ns_ = now_ns_;
+            return Next::listen;
+        }
+        if (polls_ <= lane_.limits.spin_polls + 1) since_ns_ = now_ns_;
+        else if (now_ns_ - since_ns_ >= lane_.limits.sleep_ns) return Next::sleep;
     }
     os::yield_cpu();
-    return false;
+    return Next::poll;
 }
 
 }  // namespace weft::lane

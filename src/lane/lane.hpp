@@ -174,15 +174,21 @@ private:
 
 // Waiting without progress: spins for a while, then yields, and in the end sleeps at the door. One per waiting loop.
 struct Idler {
+    // What the caller does next: poll again, sleep (see sleep_at_door), or see whether somebody asks what it waits for.
+    enum class Next : uint8_t { poll, sleep, listen };
     explicit Idler(Lane& l) : lane_(l) {}
     void moved() { polls_ = 0; }
-    // Called after a poll that moved nothing. Returns true when the caller should sleep (see sleep_at_door).
-    bool idle();
+    // Called after a poll that moved nothing.
+    Next idle();
+    uint64_t waited_ns() const { return now_ns_ - began_ns_; }  // as of the last Next::listen
 
 private:
+    static constexpr uint64_t listen_ns = 100'000'000;
     Lane& lane_;
     uint32_t polls_ = 0;
-    uint64_t since_ns_ = 0;
+    uint64_t since_ns_ = 0;               // nothing has moved
+    uint64_t began_ns_ = 0, now_ns_ = 0;  // the wait; the last look at the clock
+    uint64_t listened_ns_ = 0;
 };
 
 // Sleeps until a message, another thread of this process, or `timeout_us`. `last_look` is taken with no lock held, after every

@@ -66,6 +66,7 @@ struct Process {
     std::atomic<Registry*> registry;  // see obj/registry.hpp; there before initialisation
     comm::Directory* directory;  // process sets and what creates communicators without a parent; null until then
     part::Engine* part;          // partitioned messages; null until the first
+    std::atomic<bool> told;      // the launcher has been told what is pending here
 };
 
 // A Process as it is before MPI_Init. The library's own is prepared at compile time; tests make more of them.

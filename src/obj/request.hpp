@@ -16,6 +16,9 @@ namespace weft::obj {
 struct Comm;
 struct Request;
 
+// Bits of a tag in a collective context that count calls; what the others mean is known to coll/ and part/.
+inline constexpr int32_t collective_number = (1 << 27) - 1;
+
 // What a request that is not a plain send or receive can do: persistent, generalized, schedule (collective), partitioned.
 // One table per kind of request; all entries are called with no lock held.
 struct RequestOps {

@@ -97,6 +97,8 @@ int64_t receive_message(int sock, void* data, size_t bytes, int* fds, int n_fds)
     return r;
 }
 
+int64_t peek_message(int sock, void* data, size_t bytes) { return recv(sock, data, bytes, MSG_PEEK | MSG_DONTWAIT); }
+
 bool peer_is_same_user(int sock) {
     ucred c;
     socklen_t n = sizeof c;

@@ -14,6 +14,8 @@ int connect_abstract(const char* name);  // an abstract AF_UNIX name; -1 and err
 bool send_message(int sock, const void* data, size_t bytes, const int* fds, int n_fds);
 // Receives one message. Returns its bytes, 0 at end of file, -1 on error; unused slots of fds[] become -1.
 int64_t receive_message(int sock, void* data, size_t bytes, int* fds, int n_fds);
+// The same at once, and the message stays where it is.
+int64_t peek_message(int sock, void* data, size_t bytes);
 bool peer_is_same_user(int sock);
 uint64_t socket_inode(int fd);  // 0 when fd is no open socket
 void close_fd(int* fd);         // closes if >= 0, then sets -1

@@ -19,16 +19,26 @@ void register_hook(Process&, bool (*hook)(Process&));
 // How long a rank may sleep before it looks by itself.
 uint32_t longest_sleep_us(Process&);
 
+// mpiexec asks all ranks what they wait for when a job runs into its time limit. Answers for this thread, which has waited that
+// long, and where it is the first also for all that is pending; true when it did.
+WEFT_COLD bool tell_if_asked(Process&, uint64_t waited_ns, const Request* blocking);
+
 // Makes progress until `done()`; calls it with no lock held, and never again once it was true: it may take what it finds.
+// `blocking` is the one operation that it waits for, if it is one.
 template <class Done>
-void progress_until(Process& p, Done&& done) {
+void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) {
     lane::Idler idler(*p.lane);
+    bool told = false;
     for (bool over = done(); !over;) {
         if (progress(p)) {
             idler.moved();
-        } else if (idler.idle()) {
+        } else {
+            const lane::Idler::Next next = idler.idle();
             // Another thread may complete what this one waits for just before it would hear of it: so `done` is asked last.
-            lane::sleep_at_door(*p.lane, longest_sleep_us(p), [&] { return progress(p) || (over = done()); });
+            if (next == lane::Idler::Next::sleep)
+                lane::sleep_at_door(*p.lane, longest_sleep_us(p), [&] { return progress(p) || (over = done()); });
+            else if (next == lane::Idler::Next::listen && !told)
+                told = tell_if_asked(p, idler.waited_ns(), blocking);
         }
         if (!over) over = done();
     }

@@ -13,7 +13,7 @@ bool poll_special(Request& r) {
 }  // namespace
 
 void wait(Process& p, Request& r) {
-    progress_until(p, [&] { return r.done() || poll_special(r); });
+    progress_until(p, [&] { return r.done() || poll_special(r); }, &r);
 }
 
 bool test(Process& p, Request& r) {

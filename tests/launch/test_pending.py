@@ -1,0 +1,101 @@
+"""What mpiexec says of a job that ran into its time limit: for every rank, what it waits for."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import harness
+from harness import LaunchTest
+
+STUCK = os.environ.get("WEFT_STUCK", "stuck")
+
+
+class TimeLimit(LaunchTest):
+    def stuck(self, way, ranks, env=None):
+        """Lines said of each rank, its own line first."""
+        r = self.run_job("--timeout", 2, "-n", ranks, STUCK, way, env=env)
+        self.assertEqual(r.status, 124, r)
+        self.assertIn("mpiexec: the job ran into its time limit of 2 s; ending it. What its ranks do:\n", r.err)
+        said = {}
+        for line in r.err.splitlines()[1:]:
+            if found := re.match(r"mpiexec: rank (\d+) \(pid \d+\) (.*)", line):
+                rank = int(found[1])
+                said.setdefault(rank, []).append(found[2])
+            else:
+                said[rank].append(line.removeprefix("mpiexec:     "))
+        self.assertEqual(sorted(said), list(range(ranks)), r)
+        return said
+
+    def test_wrong_tags_and_a_rank_that_computes(self):
+        said = self.stuck("wrong_tags", 3)
+        for rank in range(2):
+            self.assertEqual(said[rank][1:], [
+                f"pending: receive from rank {1 - rank}, tag 7, up to 4 bytes, MPI_COMM_WORLD",
+                f"arrived, not received: message from rank {1 - rank}, tag 8, 4 bytes, MPI_COMM_WORLD"])
+            found = re.fullmatch(r"is in MPI_Recv for (\d+\.\d) s, called at (.*)\+(0x[0-9a-f]+)", said[rank][0])
+            self.assertTrue(found, said[rank])
+            self.assertLess(0.5, float(found[1]))
+            self.assertLess(float(found[1]), harness.DEADLINE)
+            self.assertTrue(os.path.samefile(found[2], STUCK))
+            if shutil.which("addr2line"):
+                function = subprocess.run(["addr2line", "-f", "-e", found[2], found[3]], capture_output=True, text=True).stdout
+                self.assertEqual(function.split()[0], "wrong_tags")
+        self.assertRegex(said[2][0], r"^does not wait in MPI: it computes, sleeps or polls \(MPI_Test\); it used \d+ % of a CPU")
+        self.assertEqual(len(said[2]), 1)
+
+    def test_many_requests_are_counted(self):
+        said = self.stuck("many", 1)[0]
+        self.assertRegex(said[0], r"^is in MPI_Waitall for ")
+        receives = [line for line in said if line.startswith("pending: receive from any rank")]
+        self.assertIn("pending: receive from any rank, any tag, up to 1 bytes, MPI_COMM_WORLD", receives)
+        self.assertEqual(said[-1], f"pending: and {30 - len(receives)} more")
+        self.assertGreaterEqual(len(receives), 10)
+
+    def test_sends(self):
+        said = self.stuck("sends", 4)
+        self.assertRegex(said[0][0], r"^is in MPI_Probe for ")
+        for line in ("message from rank 1, tag 1, 100 bytes, MPI_COMM_WORLD", "message from rank 2, tag 2, 2097152 bytes, MPI_COMM_WORLD"):
+            self.assertIn("arrived, not received: " + line, said[0])
+        self.assertRegex(said[1][0], r"^is in MPI_Ssend for ")
+        self.assertEqual(said[1][1], "pending: synchronous send to rank 0, tag 1, 100 bytes, MPI_COMM_WORLD")
+        # Rank 3 is the first of the odd ones, and sends to itself.
+        self.assertRegex(said[2][0], r"^is in MPI_Send for ")
+        self.assertEqual(said[2][1:], ["pending: send to rank 0, tag 2, 2097152 bytes, MPI_COMM_WORLD"])
+        self.assertRegex(said[3][0], r"^is in MPI_Wait for ")
+        self.assertIn("pending: synchronous send to rank 0 (3 in the world), tag 3, 3 bytes, halo", said[3])
+        self.assertIn("arrived, not received: message from rank 0 (3 in the world), tag 3, 3 bytes, halo", said[3])
+
+    def test_collectives(self):
+        said = self.stuck("collectives", 3)
+        self.assertRegex(said[0][0], r"^is in MPI_Recv for ")
+        for rank in (1, 2):
+            self.assertRegex(said[rank][0], r"^is in MPI_Bcast for ")
+            self.assertRegex(said[rank][1], r"^pending: receive from rank \d, inside collective \d+, up to 40 bytes, MPI_COMM_WORLD$")
+
+    def test_every_thread_that_waits(self):
+        said = self.stuck("threads", 1)[0]
+        self.assertEqual(len([line for line in said if line.startswith("is in MPI_Recv for ")]), 2, said)
+        for tag in (11, 12):
+            self.assertEqual(said.count(f"pending: receive from rank 0, tag {tag}, up to 1 bytes, MPI_COMM_WORLD"), 1, said)
+
+    def test_polling(self):
+        self.assertRegex(self.stuck("polling", 1)[0][0], "^does not wait in MPI: ")
+
+    def test_a_rank_that_never_sleeps_answers(self):
+        said = self.stuck("finalize", 2, env={"WEFT_SLEEP_MS": "1000000"})
+        self.assertRegex(said[0][0], r"^is in MPI_Recv for ")
+        self.assertRegex(said[1][0], r"^is in MPI_Finalize for ")
+
+    def test_after_finalize(self):
+        self.assertEqual(self.stuck("over", 1)[0], ["has called MPI_Finalize"])
+
+    def test_without_mpi(self):
+        r = self.run_job("-n", 2, "sh", "-c", "test $WEFT_RANK = 1 || sleep 300", env={"MPIEXEC_TIMEOUT": "1"})
+        self.assertEqual(r.status, 124)
+        self.assertRegex(r.err, r"rank 0 \(pid \d+\) has not called MPI_Init\n")
+        self.assertRegex(r.err, r"rank 1 \(pid \d+\) has ended\n")
+
+
+if __name__ == "__main__":
+    harness.main()
