@@ -51,6 +51,7 @@ struct Peer {
     Unexpected* open_unexpected;
     int64_t open_at;
     int64_t open_bytes;
+    uint64_t open_cookie;     // the synchronous send to answer when the last chunk is in; 0: nobody waits
     int64_t unexpected_bytes; // what of this peer's lies unmatched here
     uint32_t awaiting;        // answers that this rank waits for from it
     int8_t attach;            // may its memory be read: 1 yes, -1 no, 0 not tried

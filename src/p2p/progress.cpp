@@ -209,9 +209,9 @@ private:
         const bool answer = (h.flags & wants_answer) != 0;
         if (Request* r = match_posted(g, h); r != nullptr) {
             settle(*r, h, f.bytes);
-            if (answer) answer_matched(g, peer, f.cookie);
             from.open = r;
             from.open_unexpected = nullptr;
+            from.open_cookie = answer ? f.cookie : 0;
         } else {
             if (over_credit(peer, f.bytes)) return false;
             auto* data = static_cast<char*>(malloc(static_cast<size_t>(f.bytes)));
@@ -238,7 +238,8 @@ private:
         chunk(g.lane.peers[peer], bulk, ref.bytes, peer);
     }
 
-    // The next piece of the message that is open on `peer`'s ring.
+    // The next piece of the message that is open on `peer`'s ring. A synchronous send is answered after the last one: until
+    // then its sender still reads the buffer.
     void chunk(lane::Peer& from, const char* bulk, uint32_t bytes, int peer) {
         if (from.open != nullptr) {
             auto& r = *static_cast<Request*>(from.open);
@@ -251,6 +252,7 @@ private:
         if (from.open != nullptr) {
             auto& r = *static_cast<Request*>(from.open);
             from.open = nullptr;
+            if (from.open_cookie != 0) answer_matched(g, peer, from.open_cookie);
             complete(g, r, received(r, from.open_bytes));
             return;
         }
@@ -623,19 +625,11 @@ void take_unexpected(LaneGuard& g, Process& p, Request& r, Unexpected& u) {
         free_unexpected(g, u);
         return;
     }
-    if (u.sync) {
-        u.sync = 0;
-        if (u.peer == g.lane.self) {
-            Request& s = request_at(u.cookie);
-            complete(g, s, u.bytes);
-        } else {
-            answer_matched(g, u.peer, u.cookie);
-        }
-    }
     if (!u.ready) {
         u.taker = &r;
         return;
     }
+    if (u.sync) answer_matched(g, u.peer, u.cookie);
     store(r, 0, u.bytes_at(), n);
     complete(g, r, n);
     free_unexpected(g, u);

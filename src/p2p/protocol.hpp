@@ -4,7 +4,7 @@
 //   eager, bulk     first, more, more ...               chunks of one message are consecutive on their ring
 //   large           offer, then pieces                  the acceptance is a store to the transfer, not a message
 //   large, when descriptors have run out                offer, please, offer (to that receive), pieces
-//   synchronous     any of the above; `matched` answers an eager one
+//   synchronous     any of the above; `matched` answers an eager one, when all of it has come
 #pragma once
 #include <cstdint>
 
