@@ -104,12 +104,34 @@ TEST(P2p, SynchronousSendWaitsForItsMatch) {
     });
 }
 
+// The first chunk is matched, and that is answered, while the others still wait for room in the ring.
+TEST(P2p, SynchronousSendOutlivesItsMatch) {
+    run_ranks(2, ThreadLevel::single, [&](Process& p) {
+        const int peer = 1 - p.world_rank;
+        p.lane->limits.eager_max = 4 << 20;
+        for (size_t size : {size_t{2 << 20}, size_t{96}}) {  // the second takes the request of the first
+            std::vector<char> data(size), want(size);
+            fill(want, 0, 1, 5);
+            Request* r = nullptr;
+            if (p.world_rank == 0) {
+                ASSERT_EQ(p2p::isend(p, p.world, bytes(want.data(), size), {peer, 1}, Mode::synchronous, &r), Err::ok);
+            } else {
+                ASSERT_EQ(p2p::irecv(p, p.world, bytes(data.data(), size), {peer, 1}, &r), Err::ok);
+            }
+            p2p::wait(p, *r);
+            ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+            EXPECT_TRUE(p.world_rank == 0 || data == want) << size;
+        }
+    });
+}
+
 // More large messages in flight than there are descriptors, and a small one behind them that is wanted first.
 TEST(P2p, DescriptorsMayRunOut) {
     run_ranks(2, ThreadLevel::single, [](Process& p) {
         const int peer = 1 - p.world_rank;
         constexpr int many = wire::shm::transfers_per_rank + 50;
         const size_t size = 70000;
+        p.lane->limits.eager_max = 65536;
         std::vector<std::vector<char>> data(many, std::vector<char>(size));
         std::vector<Request*> r(many);
         char last = 7;
