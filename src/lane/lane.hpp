@@ -55,7 +55,6 @@ struct Peer {
     int64_t unexpected_bytes; // what of this peer's lies unmatched here
     uint32_t awaiting;        // answers that this rank waits for from it
     int8_t attach;            // may its memory be read: 1 yes, -1 no, 0 not tried
-    bool answered;            // the first pending message's match is known before all of it is under way
 };
 
 struct Counters {             // MPI_T reads them

@@ -104,7 +104,7 @@ TEST(P2p, SynchronousSendWaitsForItsMatch) {
     });
 }
 
-// The first chunk is matched, and that is answered, while the others still wait for room in the ring.
+// The first chunk is matched while the others still wait for room in the ring.
 TEST(P2p, SynchronousSendOutlivesItsMatch) {
     run_ranks(2, ThreadLevel::single, [&](Process& p) {
         const int peer = 1 - p.world_rank;

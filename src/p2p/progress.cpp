@@ -318,13 +318,8 @@ private:
     void arrive_matched(int peer, const char* payload) {
         Matched m;
         memcpy(&m, payload, sizeof m);
-        lane::Peer& to = g.lane.peers[peer];
+        --g.lane.peers[peer].awaiting;
         Request& r = request_at(m.cookie);
-        if (to.sent > 0 && to.pending.head == &r) {  // its first chunk has been matched; others wait for room in the ring
-            to.answered = true;
-            return;
-        }
-        --to.awaiting;
         complete(g, r, buffer_of(r).bytes());
     }
 };
@@ -544,10 +539,8 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
         h.flags |= wire::has_bulk;
         if (!push_chunks(g, peer, r, h, cookie)) return false;
         ++l.counters.sent_eager;
-        bool& answered = l.peers[peer].answered;
-        if (answer && !answered) await_answer(g, peer);
+        if (answer) await_answer(g, peer);
         else complete(g, r, bytes);
-        answered = false;
         return true;
     }
     if (!push_offer(g, peer, r, 0)) return false;
