@@ -30,6 +30,14 @@ def resolve(p):
     return f'{cpp}* {p.name}_ = obj::{head}_of(proc, {handle});'
 
 
+def settle(f, p):
+    """The line that finds out what a count means whose type callers do not agree upon; the pieces are the argument before it."""
+    if p.count is None or p.count.kind != 'count_any':
+        return None
+    n = p.count.name
+    return f'const int64_t {n}_ = door::count_meant({n}, {f.params[p.count.index - 1].name}, {p.name}, {p.datatype.name}_);'
+
+
 def condition(p, owner):
     parts = []
     if p.cond:
@@ -55,8 +63,8 @@ def check(f, p):
                 'info_inout': f'door::good_info({n}_)',
                 'request': f'door::good_request({n}_)', 'request_inout': f'door::good_request({n}_)'}
         return base.get(k, f'door::good<Kind::{"errhandler" if head == "errh" else head}>({n}_)')
-    if k in ('count', 'nonneg', 'tag_send'):
-        return f'{n} >= 0'
+    if k in ('count', 'count_any', 'nonneg', 'tag_send'):
+        return f'{p.value} >= 0'
     if k == 'tag_recv':
         return f'door::good_recv_tag({n})'
     if k == 'dest' and owner:
@@ -68,9 +76,9 @@ def check(f, p):
     if k == 'rank' and owner:
         return f'door::good_rank(*{owner}, {n})'
     if k == 'buf' and p.count:
-        return f'door::good_buffer({n}, {p.count.name}, {p.datatype.name}_)'
+        return f'door::good_buffer({n}, {p.count.value}, {p.datatype.name}_)'
     if k == 'buf_coll' and p.count:
-        return f'door::good_coll_buffer({n}, {p.count.name}, {p.datatype.name}_, *{owner})'
+        return f'door::good_coll_buffer({n}, {p.count.value}, {p.datatype.name}_, *{owner})'
     if k in ('requests', 'requests_in'):
         return f'door::good_requests({n}, {f.params[p.index - 1].name})'
     if k in ('string', 'string_out', 'flag_out', 'int_out', 'count_out', 'size_out', 'int_inout', 'addr_out', 'status_in',
@@ -113,7 +121,7 @@ def argument(f, p):
         return f'obj::file_or_null(proc, {n})'
     if k in ('buf', 'buf_coll'):
         data = f'const_cast<void*>(static_cast<const void*>({n}))'
-        return f'type::Buffer{{{data}, {p.count.name}, {p.datatype.name}_}}' if p.count else data
+        return f'type::Buffer{{{data}, {p.count.value}, {p.datatype.name}_}}' if p.count else data
     if k in ('dest', 'source') and p.tag:
         return f'p2p::Envelope{{{n}, {p.tag.name}}}'
     if k in ('counts', 'displs') or (k == 'ints' and p.wide_twin):
@@ -179,11 +187,20 @@ def names(f):
     return ', '.join(p.name for p in f.params if p.kind != 'varargs')
 
 
+def entry(f, prefix=''):
+    """The entry point's declaration. One that mpi.h declares otherwise has a name of its own, for the compiler alone."""
+    if f.of_kind('count_any'):
+        prefix = 'any_' + prefix
+    return f.declaration(prefix, register=True).replace('(void)', '()')
+
+
 def write_function(f):
     out = []
     has_values = any(p.kind != 'varargs' for p in f.params)
     values = f'const intptr_t v[] = {{{words(f)}}};' if has_values else 'const intptr_t* v = nullptr;'
-    head = f.declaration('P').replace('(void)', '()')
+    head = entry(f, 'P')
+    if f.of_kind('count_any'):
+        out.append(f'{head} __asm__("P{f.name}") __attribute__((visibility("default")));')
     if f.impl is None:
         body = f'return door::unsupported(functions[{f.number}], v);'
         if f.returns != 'int' or f.errors == 'none':
@@ -194,11 +211,12 @@ def write_function(f):
         call = f'{callee}({", ".join(["*obj::process"] + args)})'
         return [f'{head} {{ return {call}; }}']
     conditions = checks(f)
-    plain = f.declaration('WHAT_').replace('(void)', '()').replace(', ...', '')
+    plain = f.declaration('WHAT_', register=True).replace('(void)', '()').replace(', ...', '')
     if conditions:
         reject = plain.replace('WHAT_', 'reject_')
         out += [f'static WEFT_COLD {reject} {{', f'    {values}', f'    return door::reject(functions[{f.number}], v);', '}']
     start = ['    obj::Process& proc = *obj::process;'] + [f'    {line}' for line in map(resolve, f.params) if line]
+    start += [f'    {line}' for line in (settle(f, p) for p in f.params) if line]
     results = [r for r in map(local, f.params) if r]
     locals_ = [f'    {declaration}' for declaration, _ in results if declaration]
     check_lines = []
@@ -241,8 +259,9 @@ def write_entries(tables, area):
     out += ['', 'namespace {', 'using namespace weft;', 'using door::functions;', '}', '', 'extern "C" {', '']
     for f in functions:
         out += write_function(f)
-        alias = f.declaration().replace('(void)', '()')
-        out += [f'{alias} __attribute__((weak, alias("P{f.name}")));', '']
+        name = f' __asm__("{f.name}")' if f.of_kind('count_any') else ''
+        visible = ', visibility("default")' if name else ''
+        out += [f'{entry(f)}{name} __attribute__((weak, alias("P{f.name}"){visible}));', '']
     return '\n'.join(out + ['}', ''])
 
 
@@ -259,7 +278,7 @@ def write_api_table(tables):
             in_place = f.param(p.in_place_of).index if p.in_place_of else -1
             count = p.count.index if p.count else -1
             datatype = p.datatype.index if p.datatype else -1
-            if p.kind in ('requests', 'requests_in'):
+            if p.kind in ('requests', 'requests_in', 'count_any'):
                 count = p.index - 1
             out.append(f'    {{"{p.name}", ArgKind::{p.kind if p.kind != "int" else "int_"}, Significant::{cond}, {in_place}, {count}, {datatype}}},')
             total += 1

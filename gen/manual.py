@@ -20,7 +20,7 @@ AREAS = {'hot': 'point-to-point communication', 'p2p': 'point-to-point communica
 KINDS = {
     'buf': 'a buffer; not NULL unless nothing is transferred or the datatype holds addresses',
     'buf_coll': 'a buffer; MPI_IN_PLACE where the call allows it',
-    'count': 'a number of elements, not negative', 'counts': 'numbers of elements', 'displs': 'displacements',
+    'count': 'a number of elements, not negative', 'count_any': 'a number of elements, not negative; callers may also pass an MPI_Count', 'counts': 'numbers of elements', 'displs': 'displacements',
     'nonneg': 'a number, not negative', 'int': 'a number', 'any': 'as the standard says', 'raw': 'as the standard says',
     'addr': 'an address', 'varargs': 'as the standard says', 'ints': 'numbers', 'types': 'datatypes', 'infos': 'info objects',
     'type': 'a committed datatype', 'type_any': 'a datatype', 'type_named': 'a datatype', 'type_null': 'a datatype or MPI_DATATYPE_NULL',

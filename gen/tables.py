@@ -19,10 +19,16 @@ class Param:
         self.count = self.datatype = self.tag = None    # of a buffer; of a rank
         self.absorbed = False     # travels inside another argument
 
-    def declaration(self):
+    @property
+    def value(self):
+        """Of a number of elements: the expression that says how many there are."""
+        return f'{self.name}_' if self.kind == 'count_any' else self.name
+
+    def declaration(self, register=False):
+        """As mpi.h has it, or as wide as the register it comes in."""
         if self.type == '...':
             return '...'
-        base, bracket, rest = self.type.partition('[')
+        base, bracket, rest = ('MPI_Count' if register and self.kind == 'count_any' else self.type).partition('[')
         return f'{base.rstrip()}{"" if base.endswith("*") else " "}{self.name}{bracket}{rest}'
 
 
@@ -38,6 +44,8 @@ class Function:
         self.attempt = row.get('try')
         self.large = self.name.endswith('_c')
         kinds = row['kinds'].split()
+        if self.large:
+            kinds = ['count' if k == 'count_any' else k for k in kinds]
         if len(kinds) != len(fact['params']):
             raise ValueError(f'{self.name}: {len(kinds)} kinds for {len(fact["params"])} parameters')
         self.params = [Param(i, f, k) for i, (f, k) in enumerate(zip(fact['params'], kinds))]
@@ -50,8 +58,8 @@ class Function:
     def of_kind(self, *kinds):
         return next((p for p in self.params if p.kind in kinds), None)
 
-    def declaration(self, prefix=''):
-        params = ', '.join(p.declaration() for p in self.params) or 'void'
+    def declaration(self, prefix='', register=False):
+        params = ', '.join(p.declaration(register) for p in self.params) or 'void'
         return f'{self.returns} {prefix}{self.name}({params})'
 
     def _group(self):
@@ -59,8 +67,8 @@ class Function:
         for p in self.params:
             after = self.params[p.index + 1:]
             if p.kind in ('buf', 'buf_coll'):
-                count = next((q for q in after if q.kind in ('count', 'counts')), None)
-                if count is not None and count.kind == 'count':
+                count = next((q for q in after if q.kind in ('count', 'count_any', 'counts')), None)
+                if count is not None and count.kind != 'counts':
                     p.count = count
                     p.datatype = next(q for q in self.params[count.index + 1:] if q.kind in ('type', 'type_any'))
                     p.count.absorbed = p.datatype.absorbed = True

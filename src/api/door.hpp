@@ -35,6 +35,14 @@ inline bool good_requests(const MPI_Request* a, int64_t n) {
     return true;
 }
 
+// The count that a caller means whose header declares it as int or as MPI_Count, and who has so many elements in each of
+// `pieces`. Of `given`, the whole register, an int fills the lower half alone, and the ABI lets the other hold anything: so
+// it is taken as it stands only where it fits an int or where that much memory is there; else its lower half is meant.
+WEFT_COLD int64_t large_count_meant(int64_t given, int64_t pieces, const void* buf, const type::Type* t);
+inline int64_t count_meant(int64_t given, int64_t pieces, const void* buf, const type::Type* t) {
+    return WEFT_LIKELY(given == static_cast<int32_t>(given)) ? given : large_count_meant(given, pieces, buf, t);
+}
+
 inline bool active(const obj::Process& p) { return p.phase.load(std::memory_order_relaxed) == obj::Phase::active; }
 
 // MPI_BOTTOM is a null pointer in this ABI: right with nothing to transfer, and with a type made of addresses.

@@ -1,5 +1,6 @@
 // Finds the wrong argument. The rules are those of the inline checks in door.hpp, told one by one and with words.
 #include "api/door.hpp"
+#include "os/memory.hpp"
 
 namespace weft::door {
 
@@ -78,8 +79,8 @@ private:
         return v_[i] != 0 ? Err::ok : fail(e, "null pointer (argument %d, %s)", i + 1, name(i));
     }
     Err not_negative(int i, Err e) const {
-        return v_[i] >= 0 ? Err::ok
-                          : fail(e, "%s %lld is negative (argument %d)", name(i), static_cast<long long>(v_[i]), i + 1);
+        const int64_t n = count_at(i);
+        return n >= 0 ? Err::ok : fail(e, "%s %lld is negative (argument %d)", name(i), static_cast<long long>(n), i + 1);
     }
 
     Err a_type(const type::Type* t, int i) const {
@@ -117,15 +118,24 @@ private:
                     i + 1, name(i));
     }
 
+    int64_t count_at(int i) const {
+        const Arg& a = f_.args[i];
+        if (a.kind != ArgKind::count_any) return v_[i];
+        int buffer = 0;
+        while (f_.args[buffer].count != i) buffer++;
+        return count_meant(v_[i], v_[a.count], handle<void*>(buffer), obj::type_of(p_, handle<MPI_Datatype>(f_.args[buffer].datatype)));
+    }
+
     Err a_buffer(const Arg& a, int i) const {
         if (a.count < 0 || v_[i] != 0) return Err::ok;
         const type::Type* t = obj::type_of(p_, handle<MPI_Datatype>(a.datatype));
-        if (t->kind != Kind::type || v_[a.count] < 0) return Err::ok;   // reported as such
-        bool good = a.kind == ArgKind::buf_coll && comm_good() ? good_coll_buffer(nullptr, v_[a.count], t, *comm_)
-                                                               : good_buffer(nullptr, v_[a.count], t);
+        const int64_t count = count_at(a.count);
+        if (t->kind != Kind::type || count < 0) return Err::ok;   // reported as such
+        bool good = a.kind == ArgKind::buf_coll && comm_good() ? good_coll_buffer(nullptr, count, t, *comm_)
+                                                               : good_buffer(nullptr, count, t);
         return good ? Err::ok
-                    : fail(Err::buffer, "null buffer for %lld elements (argument %d, %s)",
-                           static_cast<long long>(v_[a.count]), i + 1, name(i));
+                    : fail(Err::buffer, "null buffer for %lld elements (argument %d, %s)", static_cast<long long>(count),
+                           i + 1, name(i));
     }
 
     Err a_handle(int i) const {
@@ -194,7 +204,8 @@ private:
         const Arg& a = f_.args[i];
         if (is_handle(a.kind)) return a_handle(i);
         switch (a.kind) {
-        case ArgKind::count: return not_negative(i, Err::count);
+        case ArgKind::count:
+        case ArgKind::count_any: return not_negative(i, Err::count);
         case ArgKind::nonneg: return not_negative(i, Err::arg);
         case ArgKind::tag_send: return not_negative(i, Err::tag);
         case ArgKind::tag_recv: return v_[i] == obj::any_tag ? Err::ok : not_negative(i, Err::tag);
@@ -226,6 +237,15 @@ private:
 };
 
 }  // namespace
+
+int64_t large_count_meant(int64_t given, int64_t pieces, const void* buf, const type::Type* t) {
+    const int64_t low = static_cast<int32_t>(given);
+    int64_t last = 0, offset = 0;
+    if (given < 0 || pieces <= 0 || t->kind != Kind::type || t->extent == 0 || t->size == 0) return low;
+    if (__builtin_mul_overflow(given, pieces, &last) || __builtin_mul_overflow(last - 1, t->extent, &offset)) return low;
+    offset += t->extent > 0 ? t->true_lb + t->true_extent - 1 : t->true_lb;
+    return os::is_mapped(reinterpret_cast<uintptr_t>(buf) + static_cast<uint64_t>(offset)) ? given : low;
+}
 
 Finding examine(const Function& f, const intptr_t* values) { return Examination(f, values).run(); }
 

@@ -13,7 +13,7 @@ enum class ArgKind : uint8_t {
     win, win_inout, win_out, file, file_null, file_inout, file_out, session, session_inout, session_out,
     message_inout, message_out, request, request_null, request_inout, request_null_inout, request_out,
     requests, requests_in, type, type_any, type_named, type_null, type_inout, type_out, types, types_out,
-    buf, buf_coll, count, counts, displs, nonneg, dest, source, root, rank, target,
+    buf, buf_coll, count, count_any, counts, displs, nonneg, dest, source, root, rank, target,
     tag_send, tag_recv, int_out, int_inout, count_out, size_out, flag_out, ints, ints_out,
     status, statuses, status_in, status_inout, string, string_out,
 };
@@ -26,7 +26,7 @@ struct Arg {
     ArgKind kind;
     Significant when;
     int8_t in_place_of;  // not looked at when this argument is MPI_IN_PLACE; -1: none
-    int8_t count;        // of a buffer or an array
+    int8_t count;        // of a buffer or an array; of a count_any, the number of pieces
     int8_t datatype;     // of a buffer
 };
 

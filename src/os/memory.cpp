@@ -75,6 +75,11 @@ void peer_wrote([[maybe_unused]] void* p, [[maybe_unused]] size_t bytes) {
 #endif
 }
 
+bool is_mapped(uint64_t address) {
+    unsigned char in_core = 0;
+    return mincore(reinterpret_cast<void*>(address & ~uint64_t{page_bytes - 1}), 1, &in_core) == 0;
+}
+
 int process_id() { return static_cast<int>(getpid()); }
 
 int64_t last_cache_bytes() {

@@ -30,6 +30,9 @@ void allow_attach();
 // Tells memcheck that a peer has written [p, p+bytes). Nothing without valgrind.
 void peer_wrote(void* p, size_t bytes);
 
+// Whether this process has memory at that address.
+bool is_mapped(uint64_t address);
+
 int process_id();
 // Size of the last-level cache; 32 MiB where the system does not say.
 int64_t last_cache_bytes();
