@@ -27,6 +27,7 @@ typedef struct Bench {
     bool slope, counting;
     char out[bytes], in[most][bytes];
     MPI_Request requests[most];
+    MPI_Request to, from; /* persistent, between the two */
 } Bench;
 
 /* A phase in three parts: before and after are not counted, the middle is. Rank 1 runs its own three. */
@@ -101,6 +102,31 @@ __attribute__((noinline)) static void irecv(Bench *b, int n)
         MPI_Irecv(b->in[i], bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, &b->requests[i]);
 }
 
+__attribute__((noinline)) static void start_send(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        MPI_Start(&b->to);
+        MPI_Wait(&b->to, MPI_STATUS_IGNORE);
+    }
+}
+
+__attribute__((noinline)) static void start_recv(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        MPI_Start(&b->from);
+        MPI_Wait(&b->from, MPI_STATUS_IGNORE);
+    }
+}
+
+__attribute__((noinline)) static void match(Bench *b, int n)
+{
+    MPI_Message message;
+    for (int i = 0; i < n; i++) {
+        MPI_Mprobe(1, tag, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        MPI_Mrecv(b->in[i], bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    }
+}
+
 /* Irecv and Waitall count, the time between them does not: there the peer's messages arrive. */
 static void collect(const Bench *b)
 {
@@ -165,6 +191,9 @@ static const Phase by_shm[] = {
     {"isend", nothing, isend, wait_all, drain},
     {"isend-burst", nothing, isend_burst, nothing, drain},
     {"recv", await_peer, recv, nothing, feed},
+    {"start-send", nothing, start_send, nothing, drain},
+    {"start-recv", await_peer, start_recv, nothing, feed},
+    {"match", await_peer, match, nothing, feed},
     {"irecv", nothing, irecv, take_posted, feed_when_posted},
     {"irecv-burst", nothing, irecv_burst, nothing, feed_when_posted},
     {NULL, NULL, NULL, NULL, NULL},
@@ -207,6 +236,8 @@ int main(int argc, char **argv)
         fail("there must be two ranks, not %d", b.world.size);
     if (!null)
         b.steps = share_page(&b.world, 4096);
+    MPI_Send_init(b.out, bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.to);
+    MPI_Recv_init(b.in[0], bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.from);
     for (const Phase *p = null ? by_null : by_shm; p->name; p++) {
         run(&b, p, most, false); /* warm: pages touched, pools filled, symbols bound */
         run(&b, p, most, false);
@@ -215,6 +246,8 @@ int main(int argc, char **argv)
             run(&b, p, most / 2, true);
         }
     }
+    MPI_Request_free(&b.to);
+    MPI_Request_free(&b.from);
     MPI_Finalize();
     return 0;
 }

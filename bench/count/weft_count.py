@@ -26,7 +26,7 @@ import callgrind  # noqa: E402
 
 BASELINES = HERE / "baselines.json"
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
-COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall")
+COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv")
 FLAGS = ["-O2", "-std=gnu11", "-march=x86-64-v2", "-D_GNU_SOURCE"]
 # Against the null wire nothing varies; beside a live peer a poll more or less may fall into a phase.
 SLACK = {"null": 0.05, "shm": 3.0}
@@ -52,6 +52,9 @@ ROWS = (
     Row("Isend x 64 + Waitall, per message", "shm", "isend-burst", {"default": 180, "optimised": 100}),
     Row("Irecv x 64 + Waitall, per message", "shm", "irecv-burst", {"default": 220, "optimised": 140}),
     Row("MPI_Irecv, shared memory", "shm", "irecv", {}),
+    Row("Start + Wait of a persistent send", "shm", "start-send", {}, NOTHING_SLOW),
+    Row("Start + Wait of a persistent receive", "shm", "start-recv", {}),
+    Row("Mprobe + Mrecv of an arrived message", "shm", "match", {}),
 )
 
 
@@ -108,7 +111,7 @@ def valgrind(out, slope):
                f"--callgrind-out-file={out}/callgrind.%p"]
     if slope:
         return [*command, "--collect-atstart=no"]
-    return [*command, *(f"--toggle-collect=*MPI_{name}" for name in COUNTED)]
+    return [*command, *(f"--toggle-collect={prefix}MPI_{name}" for name in COUNTED for prefix in ("", "P"))]
 
 
 def run_counted(program, wire, slope, launch, env, out):

@@ -2,8 +2,17 @@
 // callers. A single request comes resolved and is set to null when it is gone; arrays are the user's own, of raw handles.
 #pragma once
 #include "p2p/p2p.hpp"
+#include "p2p/persistent.hpp"
 
 namespace weft::p2p {
+
+// What a complete plain receive says.
+WEFT_INLINE void receive_status(const Request& r, Status* s) {
+    s->source = r.rank;
+    s->tag = r.tag;
+    s->cancelled = 0;
+    s->bytes = r.count;
+}
 
 // finish(), and null for what it consumed; persistent requests stay.
 WEFT_INLINE Err take(Process& p, Request** r, Status* s) {
@@ -15,30 +24,36 @@ WEFT_INLINE Err take(Process& p, Request** r, Status* s) {
     return e;
 }
 
+// What a send says.
+WEFT_INLINE void send_status(Status* s) {
+    s->source = obj::any_source;
+    s->tag = obj::any_tag;
+    s->cancelled = 0;
+    s->bytes = 0;
+}
+
 // ≤ 20 instructions; true when the request is the one of a send done at once.
 WEFT_INLINE bool wait_inline(Process& p, Request** r, Status* s) {
     if (WEFT_UNLIKELY(*r != &p.sent_request)) return false;
     *r = nullptr;
-    if (s != nullptr) {
-        s->source = obj::any_source;
-        s->tag = obj::any_tag;
-        s->cancelled = 0;
-        s->bytes = 0;
-    }
+    if (s != nullptr) send_status(s);
     return true;
 }
 
-// What a complete plain receive says.
-WEFT_INLINE void receive_status(const Request& r, Status* s) {
-    s->source = r.rank;
-    s->tag = r.tag;
-    s->cancelled = 0;
-    s->bytes = r.count;
-}
-
 WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
-    if (wait_inline(p, r, s)) return Err::ok;
-    if (!(*r)->done()) wait(p, **r);
+    Request& q = **r;
+    if (!q.done()) {
+        const bool stays = q.flags & Request::persistent;
+        if (WEFT_LIKELY(wait_posted(p, q, s))) {
+            if (!stays) *r = nullptr;
+            return Err::ok;
+        }
+        wait(p, q);
+    } else if (q.nature() == Request::persistent && q.state.load(std::memory_order_relaxed) == Request::complete) {
+        q.state.store(Request::inactive, std::memory_order_relaxed);  // a send that was done at once
+        if (s != nullptr) send_status(s);
+        return Err::ok;
+    }
     return take(p, r, s);
 }
 

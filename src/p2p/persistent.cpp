@@ -52,6 +52,7 @@ Err init_persistent(Process& p, Comm& c, Buffer b, Envelope e, Persistent::How h
     r->comm = &c;
     r->what = b;
     r->where = e;
+    r->inline_bytes = b.type->is(type::Type::dense) ? b.bytes() : INT64_MAX;
     r->how = how;
     int flags = Request::persistent | e.coll;
     if (how == Persistent::synchronous) flags |= Request::sync;
@@ -81,7 +82,7 @@ Err start_persistent(Process& p, Persistent& r) {
     switch (r.how) {
     case Persistent::receive: return start_receiving(p, r);
     case Persistent::standard:
-        if (!send_inline(p, *r.comm, r.what, r.where)) break;
+        if (!send_inline(p, *r.comm, r.what.base, r.inline_bytes, r.where)) break;
         set_complete(r);
         return Err::ok;
     case Persistent::buffered:

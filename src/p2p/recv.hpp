@@ -9,11 +9,9 @@ namespace weft::p2p {
 
 Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
 
-// The next message of `in`, left there, if it is exactly the one wanted and nothing else is waited for or waits.
-WEFT_INLINE wire::Cell* next_if_wanted(LaneGuard& g, Comm& c, Envelope e, wire::shm::Shm::In& in) {
+// The next message of `in`, left there, if it is an inline one that matches.
+WEFT_INLINE wire::Cell* next_if_matching(LaneGuard&, const Comm& c, Envelope e, wire::shm::Shm::In& in) {
     using wire::shm::Shm;
-    lane::Lane& l = g.lane;
-    if (WEFT_UNLIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) != 0)) return nullptr;
     const uint32_t h = in.head.load(std::memory_order_relaxed);
     wire::Cell& cell = in.cells[h & Shm::mask];
     const uint64_t w = cell.word.load(std::memory_order_acquire);  // pairs with Shm::commit()
@@ -23,6 +21,13 @@ WEFT_INLINE wire::Cell* next_if_wanted(LaneGuard& g, Comm& c, Envelope e, wire::
     if (WEFT_UNLIKELY(cell.context != c.context + e.coll || (cell.tag != e.tag && e.tag != obj::any_tag)))
         return nullptr;
     return &cell;
+}
+
+// The same, if nothing else is waited for or waits.
+WEFT_INLINE wire::Cell* next_if_wanted(LaneGuard& g, const Comm& c, Envelope e, wire::shm::Shm::In& in) {
+    lane::Lane& l = g.lane;
+    if (WEFT_UNLIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) != 0)) return nullptr;
+    return next_if_matching(g, c, e, in);
 }
 
 // Takes it. ≤ 50 instructions, no call.
@@ -98,6 +103,58 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
     l.posted[lane::bucket_of(c.context + e.coll, e.rank)].push(r);
     *out = r;
     return true;
+}
+
+// Gives `r` the next message of `in`, if it is the one and `r` the oldest of its bucket, and finishes `r`. All but the
+// message is known before that comes, so that nothing waits for a load whose address it brings. ≤ 50 instructions.
+WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, Fifo& bucket, wire::shm::Shm::In& in, Status* s) {
+    lane::Lane& l = g.lane;
+    const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::coll)};
+    if (WEFT_UNLIKELY(bucket.head != &r || !r.type->is(type::Type::dense))) return false;
+    const wire::Cell* cell = next_if_matching(g, *r.comm, e, in);
+    if (WEFT_UNLIKELY(cell == nullptr)) return false;
+    const auto bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
+    if (WEFT_UNLIKELY(bytes > r.count * r.type->size)) return false;
+    bucket.head = r.next;
+    --l.posted_count;
+    copy_small(anonymous(r.buf), cell->payload, static_cast<size_t>(bytes));
+    if (s != nullptr) {
+        s->source = e.rank;
+        s->tag = cell->tag;
+        s->cancelled = 0;
+        s->bytes = bytes;
+    }
+    l.shm.consumed(in, in.head.load(std::memory_order_relaxed) + 1);
+    if (r.flags & Request::persistent) r.state.store(Request::inactive, std::memory_order_relaxed);
+    else free_request_block(g, r);
+    return true;
+}
+
+// Waits a short while for the posted `r` by looking into the one ring that its message will come by. False: nothing
+// happened to it here, go the slow way.
+WEFT_INLINE bool wait_posted(Process& p, Request& r, Status* s) {
+    lane::Lane& l = *p.lane;
+    wire::shm::Shm::In* in;
+    Fifo* bucket;
+    {
+        LaneGuard g(l);
+        if (!r.receives_plainly()) return false;
+        const obj::Route& from = r.comm->routes[r.rank];  // MPI_ANY_SOURCE has a chair there
+        if (from.way != obj::Route::shm) return false;
+        in = &l.shm.in[from.peer];
+        bucket = &l.posted[lane::bucket_of(context_of(r), r.rank)];
+    }
+    for (uint32_t polls = l.limits.spin_polls; polls != 0; --polls) {
+        if (l.shm.ready(*in)) {
+            LaneGuard g(l);
+            return take_posted(g, r, *bucket, *in, s);
+        }
+        // Queued sends, transfers and schedules need more than a look at one ring; another thread may have completed it.
+        if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 || r.done())
+            break;
+        os::pause_cpu();
+    }
+    return false;
 }
 
 // Posts the prepared `r`, or takes the message that is here already.

@@ -15,10 +15,10 @@ Err isend_slow(Process&, Comm&, Buffer, Envelope, Mode, Request** out);
 Err start_send(LaneGuard&, Process&, Request& r, const obj::Route& to, bool copy_self);
 
 // ≤ 45 instructions, no call, one release store. False: nothing happened, take the slow path.
-WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
+// `bytes` of dense data.
+WEFT_INLINE bool send_inline(Process& p, const Comm& c, const void* data, int64_t bytes, Envelope e) {
     const obj::Route& to = c.routes[e.rank];
-    const int64_t bytes = type::bytes_of(b);
-    if (WEFT_UNLIKELY(!type::is_dense(*b.type) || bytes > to.inline_max)) return false;
+    if (WEFT_UNLIKELY(bytes > to.inline_max)) return false;
     if (bytes > static_cast<int64_t>(wire::inline_bytes)) __builtin_unreachable();  // what inline_max is at most
     lane::Lane& l = *p.lane;
     // Built late, so that few values are alive at once.
@@ -31,14 +31,18 @@ WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
         wire::shm::Shm::Out& o = l.shm.out[to.peer];
         wire::Cell* cell = l.shm.reserve_known(o);
         if (WEFT_UNLIKELY(cell == nullptr)) return false;
-        copy_small(cell->payload, anonymous(b.base), static_cast<size_t>(bytes));
+        copy_small(cell->payload, anonymous(data), static_cast<size_t>(bytes));
         l.shm.commit(to.peer, o, cell, header());
     } else {
         wire::Cell* cell = l.null->reserve(to.peer);
-        copy_small(cell->payload, anonymous(b.base), static_cast<size_t>(bytes));
+        copy_small(cell->payload, anonymous(data), static_cast<size_t>(bytes));
         l.null->commit(to.peer, cell, header());
     }
     return true;
+}
+
+WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
+    return WEFT_LIKELY(type::is_dense(*b.type)) && send_inline(p, c, b.base, type::bytes_of(b), e);
 }
 
 // The same, and the request of a send that is done.
