@@ -122,6 +122,11 @@ Err attach(Job* job) {
     }
     int pmi = pmi_descriptor();
     if (pmi >= 0) return attach_pmi(job, pmi);
+    if (const int rank = pmi_parent(); rank != 0) {
+        os::say("weft: process %d is a child of process %d, which has started MPI itself; it runs alone "
+                "(MPI_COMM_WORLD has one rank)", os::process_id(), rank);
+        return Err::ok;
+    }
     return under_pmix() ? attach_pmix(job) : refuse_foreign();
 }
 

@@ -99,6 +99,12 @@ int pmi_descriptor() {
     return alive ? int(fd) : -1;
 }
 
+int pmi_parent() {
+    int64_t fd;
+    // attach_pmi() marks the descriptor, which launchers and wrappers leave to be inherited.
+    return os::parse_int(os::env("PMI_FD"), 0, 1 << 20, &fd) ? os::ancestor_that_keeps(int(fd)) : 0;
+}
+
 Err attach_pmi(Job* job, int fd) {
     int64_t rank, size, n;
     if (!os::parse_int(os::env("PMI_SIZE"), 1, INT32_MAX, &size) ||

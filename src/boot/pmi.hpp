@@ -8,6 +8,8 @@ namespace weft::boot {
 
 // The descriptor of PMI_FD when it is alive, else -1.
 int pmi_descriptor();
+// PMI_FD is dead here because a rank keeps it: the rank's pid. This process is its child, and no rank. Else 0.
+int pmi_parent();
 Err attach_pmi(Job* job, int fd);
 void finalized_pmi(Job* job);
 void abort_pmi(Job* job, int code, const char* text);

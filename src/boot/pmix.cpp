@@ -43,8 +43,8 @@ struct Functions {
 };
 
 Err load(Functions* f) {
-    void* library = os::open_library("libpmix.so.2");
-    // Open MPI's packages keep their own copy out of the loader's sight.
+    // The launcher's own copy first, where it names it: another version would talk to it, but not without complaints.
+    void* library = nullptr;
     const char* prefix = os::env("PMIX_PREFIX");
     static const char* const places[] = {"lib", "lib/openmpi", "lib64"};
     for (const char* place : places) {
@@ -53,6 +53,7 @@ Err load(Functions* f) {
         snprintf(path, sizeof path, "%.900s/%s/libpmix.so.2", prefix, place);
         library = os::open_library(path);
     }
+    if (!library) library = os::open_library("libpmix.so.2");
     if (!library)
         return fail(Err::other, "started by a PMIx launcher (PMIX_NAMESPACE is set), but there is no libpmix.so.2 to talk to it; "
                     "install it, use Weft's mpiexec, or unset PMIX_NAMESPACE to run alone");

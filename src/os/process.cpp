@@ -117,6 +117,43 @@ void close_fd(int* fd) {
 
 void set_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 
+// The parent of a process; 0 at the top, and where /proc does not say.
+static int parent_of(int pid) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    const int64_t n = read_some(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char* after_name = strrchr(text, ')');  // then: blank, state, blank, parent
+    return after_name != nullptr && strlen(after_name) > 4 ? atoi(after_name + 4) : 0;
+}
+
+static bool is_socket_of(int pid, int fd) {
+    char path[64], what[16];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    return readlink(path, what, sizeof what) > 7 && memcmp(what, "socket:", 7) == 0;
+}
+
+static bool closes_on_exec(int pid, int fd) {
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
+    int info = open(path, O_RDONLY | O_CLOEXEC);
+    if (info < 0) return false;
+    const int64_t n = read_some(info, text, sizeof text - 1);
+    close(info);
+    text[n > 0 ? n : 0] = 0;
+    const char* flags = strstr(text, "flags:");
+    return flags != nullptr && (strtol(flags + 6, nullptr, 8) & O_CLOEXEC) != 0;
+}
+
+int ancestor_that_keeps(int fd) {
+    for (int pid = parent_of(getpid()), up = 0; pid > 1 && up < 64; pid = parent_of(pid), ++up)
+        if (is_socket_of(pid, fd)) return closes_on_exec(pid, fd) ? pid : 0;
+    return 0;
+}
+
 int listen_abstract(const char* name) {
     sockaddr_un a;
     socklen_t bytes;

@@ -20,6 +20,9 @@ bool peer_is_same_user(int sock);
 uint64_t socket_inode(int fd);  // 0 when fd is no open socket
 void close_fd(int* fd);         // closes if >= 0, then sets -1
 void set_close_on_exec(int fd);
+// The nearest ancestor of this process that has a socket at that number; 0 where there is none, or it will be inherited by
+// what that ancestor starts.
+int ancestor_that_keeps(int fd);
 int listen_abstract(const char* name);
 int accept_one(int listener);
 // Bytes of a stream: some (0 at its end, -1 on error), or all of them.

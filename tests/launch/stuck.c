@@ -55,6 +55,11 @@ static void threads(void) {
     receive(&tags[1]);
 }
 
+static void aborting(void) {
+    if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 7);
+    many();
+}
+
 static void polling(void) {
     MPI_Request request;
     MPI_Irecv(big, 1, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &request);
@@ -75,7 +80,7 @@ static void finalize(void) {
 int main(int argc, char** argv) {
     static const struct { const char* name; void (*run)(void); } ways[] = {
         {"wrong_tags", wrong_tags}, {"many", many}, {"sends", sends}, {"collectives", collectives}, {"threads", threads},
-        {"polling", polling}, {"over", over}, {"finalize", finalize}};
+        {"abort", aborting}, {"polling", polling}, {"over", over}, {"finalize", finalize}};
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -6,6 +6,7 @@ import selectors
 import shutil
 import socket
 import subprocess
+import sys
 import unittest
 
 import harness
@@ -117,6 +118,25 @@ class Pmi(unittest.TestCase):
         self.assertEqual(len(server.aborts), 1)
         self.assertIn("exitcode=6", server.aborts[0])
         self.assertEqual(results[0][0], -15)
+
+    def test_child_of_a_rank_runs_alone(self):
+        server = Server(2, "attach", "barrier", f"run=sh -c '{PROBE} attach'", "finalize", env=lambda rank: {"SLURM_STEP_NUM_TASKS": "2"})
+        for code, out, err in server.serve():
+            self.assertEqual(code, 0, err)
+            rank, child = map(fields, out.splitlines())
+            self.assertEqual((rank["size"], child["size"], child["singleton"]), ("2", "1", "1"))
+            self.assertIn(f"weft: process {child['pid']} is a child of process {rank['pid']}, which has started MPI itself", err)
+
+    def test_a_wrapper_that_drops_the_descriptor_is_no_rank(self):
+        # What it starts would be as many worlds of one rank as there are ranks.
+        code = f"import subprocess, sys; sys.exit(subprocess.run(['{PROBE}', 'attach'], close_fds=True).returncode)"
+        ours, theirs = socket.socketpair()
+        r = subprocess.run([sys.executable, "-c", code], env=clean_environment(PMI_FD=str(theirs.fileno()), PMI_RANK="1", PMI_SIZE="2"),
+                           pass_fds=[theirs.fileno()], capture_output=True, text=True, timeout=harness.DEADLINE)
+        ours.close()
+        theirs.close()
+        self.assertEqual(r.returncode, 77, r)
+        self.assertIn("PMI_SIZE is above 1", r.stderr)
 
     def test_another_machine_is_fatal_and_explained(self):
         # Rank 0 publishes where it is; the others see another place.
