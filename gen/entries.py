@@ -47,6 +47,15 @@ def condition(p, owner):
     return ' && '.join(parts)
 
 
+LENGTHS = {'peers': 'door::peers(*{0})', 'members': 'door::members(*{0})', 'sources': 'door::sources(*{0})',
+           'destinations': 'door::destinations(*{0})'}
+
+
+def length(p, owner):
+    """How many elements an array has."""
+    return LENGTHS[p.length].format(owner) if p.length in LENGTHS else p.length
+
+
 def check(f, p):
     """The C++ expression that is true for a good argument, or None where every value is good."""
     n, k = p.name, p.kind
@@ -77,6 +86,18 @@ def check(f, p):
         return f'door::good_rank(*{owner}, {n})'
     if k == 'buf' and p.count:
         return f'door::good_buffer({n}, {p.count.value}, {p.datatype.name}_)'
+    if k == 'buf_coll' and p.blocks:
+        # Of the blocks that all members reduce each receives its own.
+        mine = p.blocks.length == 'members' and not p.type.startswith('const')
+        blocks = f'door::ints({p.blocks.name})' + (f'.from({owner}->rank), 1' if mine else f', {length(p.blocks, owner)}')
+        types = p.datatype.name + ('_' if p.datatype.kind == 'type' else '')
+        return f'door::good_blocks({n}, {blocks}, {types}, *{owner})'
+    if k in ('counts', 'types') and p.length:
+        # What a call makes a type of need not be committed.
+        what = k if k == 'counts' or p.length in LENGTHS else 'known_types'
+        return f'door::good_{what}({n}, {length(p, owner)})'
+    if p.length:
+        return f'door::good_array({n}, {length(p, owner)})'
     if k == 'buf_coll' and p.count:
         return f'door::good_coll_buffer({n}, {p.count.value}, {p.datatype.name}_, *{owner})'
     if k in ('requests', 'requests_in'):
@@ -92,7 +113,7 @@ def checks(f):
     comm = f.of_kind('comm')
 
     def rank(p):
-        return 0 if p is comm else 1 if family(p.kind) else 3 if p.kind in ('buf', 'buf_coll') else 2
+        return 0 if p is comm else 1 if family(p.kind) else 4 if p.kind in ('buf', 'buf_coll') else 3 if p.length else 2
     out = []
     if f.when == 'active' and not f.of_kind(*OWNERS):
         out.append('door::active(proc)')
@@ -280,7 +301,13 @@ def write_api_table(tables):
             datatype = p.datatype.index if p.datatype else -1
             if p.kind in ('requests', 'requests_in', 'count_any'):
                 count = p.index - 1
-            out.append(f'    {{"{p.name}", ArgKind::{p.kind if p.kind != "int" else "int_"}, Significant::{cond}, {in_place}, {count}, {datatype}}},')
+            elif p.blocks:
+                count, datatype = p.blocks.index, p.datatype.index
+            elif p.length and p.length not in LENGTHS:
+                count = f.param(p.length).index
+            length = 'none' if not p.length else p.length if p.length in LENGTHS else 'argument'
+            out.append(f'    {{"{p.name}", ArgKind::{p.kind if p.kind != "int" else "int_"}, Significant::{cond}, {in_place}, {count}, {datatype}, '
+                       f'Length::{length}, {"true" if p.wide else "false"}}},')
             total += 1
     out += ['};', '}  // namespace', '', 'const Function functions[] = {']
     for f, start in zip(tables.functions, first):

@@ -20,7 +20,7 @@ AREAS = {'hot': 'point-to-point communication', 'p2p': 'point-to-point communica
 KINDS = {
     'buf': 'a buffer; not NULL unless nothing is transferred or the datatype holds addresses',
     'buf_coll': 'a buffer; MPI_IN_PLACE where the call allows it',
-    'count': 'a number of elements, not negative', 'count_any': 'a number of elements, not negative; callers may also pass an MPI_Count', 'counts': 'numbers of elements', 'displs': 'displacements',
+    'count': 'a number of elements, not negative', 'count_any': 'a number of elements, not negative; callers may also pass an MPI_Count', 'counts': 'numbers of elements, none of them negative', 'displs': 'displacements',
     'nonneg': 'a number, not negative', 'int': 'a number', 'any': 'as the standard says', 'raw': 'as the standard says',
     'addr': 'an address', 'varargs': 'as the standard says', 'ints': 'numbers', 'types': 'datatypes', 'infos': 'info objects',
     'type': 'a committed datatype', 'type_any': 'a datatype', 'type_named': 'a datatype', 'type_null': 'a datatype or MPI_DATATYPE_NULL',
@@ -40,6 +40,8 @@ OWNERS = {
     'session': "the session's error handler", 'self': "MPI_COMM_SELF's error handler", 'errhandler': 'the error handler that is passed',
     'request': 'the error handler of the communicator, window or file that the request belongs to',
 }
+LENGTHS = {'peers': 'one for each process that can be sent to', 'members': 'one for each process of the local group',
+           'sources': 'one for each neighbour that sends', 'destinations': 'one for each neighbour that receives'}
 SIGNIFICANT = {'root': 'significant at the root', 'leaf': 'significant where data goes to the root or comes from it',
                'part': 'significant where a rank takes part'}
 
@@ -62,6 +64,8 @@ def describe(param):
         direction = 'out'
     if kind == 'requests':
         direction = 'in and out'
+    if param.length:
+        text += f'; {LENGTHS.get(param.length, f"as many as {param.length} says")}'
     if param.cond:
         text += f'; {SIGNIFICANT[param.cond]}'
     if param.in_place_of:

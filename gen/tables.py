@@ -11,18 +11,24 @@ class Param:
         self.index = index
         self.type = fact['type'].strip()
         self.name = fact['name'].strip()
-        match = re.fullmatch(r'(\w+)(?:@(\w+))?(?:\?(\w+))?', kind)
+        match = re.fullmatch(r'(\w+)(?:\[(\w+)\])?(?:@(\w+))?(?:\?(\w+))?', kind)
         if not match:
             raise ValueError(f'malformed kind {kind!r}')
-        self.kind, self.cond, self.in_place_of = match.groups()
+        self.kind, self.length, self.cond, self.in_place_of = match.groups()
         self.wide_twin = False    # the other form of the function has a wider type here
         self.count = self.datatype = self.tag = None    # of a buffer; of a rank
+        self.blocks = None        # of a buffer of blocks: its counts
         self.absorbed = False     # travels inside another argument
 
     @property
     def value(self):
         """Of a number of elements: the expression that says how many there are."""
         return f'{self.name}_' if self.kind == 'count_any' else self.name
+
+    @property
+    def wide(self):
+        """Of an array of numbers: are they of 64 bits?"""
+        return self.type.split('[')[0].split()[-1] in ('MPI_Count', 'MPI_Aint')
 
     def declaration(self, register=False):
         """As mpi.h has it, or as wide as the register it comes in."""
@@ -68,7 +74,10 @@ class Function:
             after = self.params[p.index + 1:]
             if p.kind in ('buf', 'buf_coll'):
                 count = next((q for q in after if q.kind in ('count', 'count_any', 'counts')), None)
-                if count is not None and count.kind != 'counts':
+                if count is not None and count.kind == 'counts':
+                    p.blocks = count
+                    p.datatype = next(q for q in self.params[count.index + 1:] if q.kind in ('type', 'types'))
+                elif count is not None:
                     p.count = count
                     p.datatype = next(q for q in self.params[count.index + 1:] if q.kind in ('type', 'type_any'))
                     p.count.absorbed = p.datatype.absorbed = True

@@ -11,6 +11,9 @@
 
 namespace weft::door {
 
+inline obj::Ints ints(const int* a) { return {a, false}; }
+inline obj::Ints ints(const int64_t* a) { return {a, true}; }
+
 // ---- checks. Each is true for a good argument and costs a compare or two.
 
 template <Kind K> bool good(const void* object) { return static_cast<const Object*>(object)->kind == K; }
@@ -43,6 +46,33 @@ inline int64_t count_meant(int64_t given, int64_t pieces, const void* buf, const
     return WEFT_LIKELY(given == static_cast<int32_t>(given)) ? given : large_count_meant(given, pieces, buf, t);
 }
 
+// ---- arrays: of `n` elements each, and null only where there are none
+
+inline bool good_array(const void* a, int64_t n) { return WEFT_LIKELY(a != nullptr) || n <= 0; }
+template <class Int> bool good_counts(const Int* a, int64_t n) {
+    if (!good_array(a, n)) return false;
+    for (int64_t i = 0; i < n; i++)
+        if (WEFT_UNLIKELY(a[i] < 0)) return false;
+    return true;
+}
+// Fit for communication.
+bool good_types(const MPI_Datatype* a, int64_t n);
+// Fit to make another type of.
+bool good_known_types(const MPI_Datatype* a, int64_t n);
+
+inline int32_t peers(const obj::Comm& c) { return c.remote_size; }
+inline int32_t members(const obj::Comm& c) { return c.size; }
+// Of a communicator without a topology none: the call itself says what is wrong.
+int32_t sources(const obj::Comm& c);
+int32_t destinations(const obj::Comm& c);
+
+// A null buffer of blocks: right where every one is empty, or addressed by its type. The blocks share a type, or have one each.
+WEFT_COLD bool null_blocks(obj::Ints counts, int64_t n, const type::Type* t);
+WEFT_COLD bool null_blocks(obj::Ints counts, int64_t n, const MPI_Datatype* types);
+template <class T> bool good_blocks(const void* buf, obj::Ints counts, int64_t n, T type, const obj::Comm& c) {
+    return WEFT_LIKELY(buf != nullptr) || c.is_inter() || c.topology != nullptr || null_blocks(counts, n, type);
+}
+
 inline bool active(const obj::Process& p) { return p.phase.load(std::memory_order_relaxed) == obj::Phase::active; }
 
 // MPI_BOTTOM is a null pointer in this ABI: right with nothing to transfer, and with a type made of addresses.
@@ -72,9 +102,6 @@ inline bool at_part(const obj::Comm& c, int root) { return !c.is_inter() || root
 
 // A null pointer to a handle is a bad handle.
 template <class H> H load(const H* handle) { return WEFT_LIKELY(handle != nullptr) ? *handle : H{}; }
-
-inline obj::Ints ints(const int* a) { return {a, false}; }
-inline obj::Ints ints(const int64_t* a) { return {a, true}; }
 
 inline bool store(int* out, int64_t value) {
     if (value != static_cast<int>(value)) return false;

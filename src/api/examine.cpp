@@ -18,13 +18,14 @@ public:
         }
     }
 
-    // Handles first: what the others mean may depend on them.
+    // Handles first, then numbers and arrays, then buffers: what these mean may depend on those before.
     Finding run() {
         if (Err e = phase(); e != Err::ok) return {e, -1};
-        for (int pass = 0; pass < 2; pass++)
+        for (int pass = 0; pass < 3; pass++)
             for (int i = 0; i < f_.n_args; i++) {
-                bool first = is_handle(f_.args[i].kind);
-                if (first != (pass == 0) || !significant(f_.args[i])) continue;
+                const ArgKind k = f_.args[i].kind;
+                const int own = is_handle(k) ? 0 : k == ArgKind::buf || k == ArgKind::buf_coll ? 2 : 1;
+                if (own != pass || !significant(f_.args[i])) continue;
                 if (Err e = one(i); e != Err::ok) return {e, i};
             }
         return {Err::ok, -1};
@@ -126,8 +127,59 @@ private:
         return count_meant(v_[i], v_[a.count], handle<void*>(buffer), obj::type_of(p_, handle<MPI_Datatype>(f_.args[buffer].datatype)));
     }
 
+    // Elements of an array. Without a good communicator nobody knows, and that was reported before.
+    int64_t length(const Arg& a) const {
+        switch (a.length) {
+        case Length::none: break;
+        case Length::peers: return comm_good() ? peers(*comm_) : 0;
+        case Length::members: return comm_good() ? members(*comm_) : 0;
+        case Length::sources: return comm_good() ? sources(*comm_) : 0;
+        case Length::destinations: return comm_good() ? destinations(*comm_) : 0;
+        case Length::argument: return v_[a.count];
+        }
+        return 0;
+    }
+    obj::Ints numbers(int i) const { return {handle<const void*>(i), f_.args[i].wide}; }
+
+    Err an_array(const Arg& a, int i) const {
+        const int64_t n = length(a);
+        return good_array(handle<const void*>(i), n) ? Err::ok : not_null(i);
+    }
+    Err some_counts(const Arg& a, int i) const {
+        WEFT_TRY(an_array(a, i));
+        for (int64_t k = 0; k < length(a); k++)
+            if (numbers(i)[k] < 0)
+                return fail(Err::count, "element %lld is %lld (argument %d, %s)", static_cast<long long>(k),
+                            static_cast<long long>(numbers(i)[k]), i + 1, name(i));
+        return Err::ok;
+    }
+    Err some_types(const Arg& a, int i) const {
+        WEFT_TRY(an_array(a, i));
+        for (int64_t k = 0; k < length(a); k++) {
+            const type::Type* t = obj::type_of(p_, handle<const MPI_Datatype*>(i)[k]);
+            if (a.length == Length::argument ? known(t) : usable(t)) continue;
+            return fail(Err::type, "element %lld is %s (argument %d, %s)", static_cast<long long>(k),
+                        known(t) ? "not committed" : "no datatype", i + 1, name(i));
+        }
+        return Err::ok;
+    }
+
+    Err some_blocks(const Arg& a, int i) const {
+        const Arg& counts = f_.args[a.count];
+        if (!comm_good() || comm_->is_inter() || comm_->topology != nullptr) return Err::ok;
+        const bool mine = counts.length == Length::members && i == a.count - 1;  // what a member receives
+        const obj::Ints n = mine ? numbers(a.count).from(comm_->rank) : numbers(a.count);
+        const int64_t blocks = mine ? 1 : length(counts);
+        const bool one_type = f_.args[a.datatype].kind == ArgKind::type;
+        if (one_type ? null_blocks(n, blocks, obj::type_of(p_, handle<MPI_Datatype>(a.datatype)))
+                     : null_blocks(n, blocks, handle<const MPI_Datatype*>(a.datatype)))
+            return Err::ok;
+        return fail(Err::buffer, "null buffer for blocks that are not empty (argument %d, %s)", i + 1, name(i));
+    }
+
     Err a_buffer(const Arg& a, int i) const {
         if (a.count < 0 || v_[i] != 0) return Err::ok;
+        if (f_.args[a.count].kind == ArgKind::counts) return some_blocks(a, i);
         const type::Type* t = obj::type_of(p_, handle<MPI_Datatype>(a.datatype));
         const int64_t count = count_at(a.count);
         if (t->kind != Kind::type || count < 0) return Err::ok;   // reported as such
@@ -219,6 +271,9 @@ private:
                        ? Err::ok : fail(Err::rank, "there is no rank %d (argument %d, %s)", static_cast<int>(v_[i]), i + 1, name(i));
         case ArgKind::buf:
         case ArgKind::buf_coll: return a_buffer(a, i);
+        case ArgKind::counts: return some_counts(a, i);
+        case ArgKind::types: return some_types(a, i);
+        case ArgKind::displs: case ArgKind::ints: case ArgKind::ints_out: case ArgKind::types_out: return an_array(a, i);
         case ArgKind::requests:
         case ArgKind::requests_in: return some_requests(i, v_[a.count]);
         case ArgKind::string: case ArgKind::string_out: case ArgKind::flag_out: case ArgKind::int_out:

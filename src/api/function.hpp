@@ -21,13 +21,19 @@ enum class ArgKind : uint8_t {
 // When an argument is looked at: always, at the root, where data goes to or comes from a root, by all that take part.
 enum class Significant : uint8_t { always, root, leaf, part };
 
+// How many elements an array has: as many as processes one can send to, as the local group, as neighbours to receive from or
+// to send to, or as another argument says.
+enum class Length : uint8_t { none, peers, members, sources, destinations, argument };
+
 struct Arg {
     const char* name;
     ArgKind kind;
     Significant when;
     int8_t in_place_of;  // not looked at when this argument is MPI_IN_PLACE; -1: none
-    int8_t count;        // of a buffer or an array; of a count_any, the number of pieces
-    int8_t datatype;     // of a buffer
+    int8_t count;        // of a buffer or an array; of a buffer of blocks, their counts; of a count_any, the number of pieces
+    int8_t datatype;     // of a buffer; of blocks, perhaps an array
+    Length length = Length::none;  // of an array
+    bool wide = false;             // an array of 64-bit numbers
 };
 
 // Whose error handler is called: the object's, MPI_COMM_SELF's, the given one, the request's communicator's, or none.

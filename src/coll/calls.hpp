@@ -14,9 +14,6 @@ template <class A> Err call(Process& p, Comm& c, const A& a, obj::Info* info, Re
 using obj::Ints;
 using type::Type;
 
-// Err::type unless each of the `n` handles is one of a committed type. An array that is not significant is not read.
-Err check_types(const void* const* types, int64_t n, bool significant);
-
 template <class... Form> Err barrier(Process& p, Comm& c, Form... f) { return call(p, c, Barrier{}, f...); }
 
 template <class... Form> Err bcast(Process& p, Comm& c, Buffer b, int root, Form... f) {
@@ -63,8 +60,6 @@ template <class... Form> Err alltoallv(Process& p, Comm& c, void* send, Ints sco
 template <class T, class... Form> Err alltoallw(Process& p, Comm& c, void* send, Ints scounts, Ints sdispls, T stypes,
                                                 void* recv, Ints rcounts, Ints rdispls, T rtypes, Form... f) {
     auto out = reinterpret_cast<const void* const*>(stypes), in = reinterpret_cast<const void* const*>(rtypes);
-    WEFT_TRY(check_types(out, c.remote_size, !in_place(send)));
-    WEFT_TRY(check_types(in, c.remote_size, true));
     return call(p, c, Alltoall{Blocks(send, scounts, sdispls, out), Blocks(recv, rcounts, rdispls, in)}, f...);
 }
 

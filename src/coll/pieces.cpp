@@ -1,7 +1,6 @@
 // What several collectives are made of: blocks, and barrier, broadcast and reduction over one team.
 #include "coll/coll.hpp"
 
-#include "coll/calls.hpp"
 #include "coll/handles.hpp"
 #include "coll/levels.hpp"
 #include "coll/tree.hpp"
@@ -13,16 +12,6 @@ Buffer Blocks::at(int64_t i) const {
     int64_t n = counts ? counts[i] : count;
     int64_t offset = types != nullptr ? displs[i] : (displs ? displs[i] : i * count) * t->extent;
     return {static_cast<char*>(base) + offset, n, t};
-}
-
-Err check_types(const void* const* types, int64_t n, bool significant) {
-    for (int64_t i = 0; significant && i < n; i++) {
-        const type::Type& t = type_of_handle(types[i]);
-        if (t.kind != Kind::type) return fail(Err::type, "type %lld is no datatype", static_cast<long long>(i));
-        if (!t.is(type::Type::committed) || t.is(type::Type::unsupported))
-            return fail(Err::type, "type %lld is not committed", static_cast<long long>(i));
-    }
-    return Err::ok;
 }
 
 namespace {

@@ -9,6 +9,9 @@ struct Ints {
     const void* data;
     bool wide;
 
+    Ints from(int64_t i) const {
+        return {static_cast<const char*>(data) + i * (wide ? 8 : 4), wide};
+    }
     int64_t operator[](int64_t i) const {
         return wide ? static_cast<const int64_t*>(data)[i] : static_cast<const int32_t*>(data)[i];
     }

@@ -40,10 +40,6 @@ template <class T, class... Form> Err neighbor_alltoallw(Process& p, Comm& c, vo
                                                          T stypes, void* recv, Ints rcounts, Ints rdispls, T rtypes,
                                                          Form... f) {
     auto out = reinterpret_cast<const void* const*>(stypes), in = reinterpret_cast<const void* const*>(rtypes);
-    Neighbours n;
-    WEFT_TRY(neighbours(c, &n));
-    WEFT_TRY(coll::check_types(out, n.destinations, true));
-    WEFT_TRY(coll::check_types(in, n.sources, true));
     NeighborAlltoall a{coll::Blocks(send, scounts, sdispls, out), coll::Blocks(recv, rcounts, rdispls, in)};
     return coll::call(p, c, a, f...);
 }

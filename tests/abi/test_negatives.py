@@ -2,6 +2,7 @@
 function. The calls never get past the door, so functions that are not implemented are held to the same rules."""
 import json
 import os
+import re
 
 import common
 from common import ABI, Programs
@@ -36,9 +37,27 @@ INOUT_CLASS = {'comm': 'MPI_ERR_COMM', 'group': 'MPI_ERR_GROUP', 'op': 'MPI_ERR_
 WITHOUT_GOOD = {'win': 'MPI_ERR_WIN', 'file': 'MPI_ERR_FILE', 'session': 'MPI_ERR_SESSION'}
 
 
+NEIGHBOURS = ('sources', 'destinations')
+GROUPS = ('peers', 'members') + NEIGHBOURS
+
+
 def kind_of(text):
-    kind, _, _ = text.partition('?')
-    return kind.partition('@')[0]
+    return re.match(r'\w+', text)[0]
+
+
+def length_of(text):
+    """How many elements an array has: see tables/README.md. None where the table does not say."""
+    match = re.search(r'\[(\w+)\]', text)
+    return match and match[1]
+
+
+def is_wide(p):
+    return p['type'].split('[')[0].split()[-1] in ('MPI_Count', 'MPI_Aint')
+
+
+def is_blocks(kinds, i):
+    """Of a buffer: is what comes after it blocks of their own counts?"""
+    return next((k for k in kinds[i + 1:] if k in ('count', 'count_any', 'counts')), None) == 'counts'
 
 
 def good(kind, p):
@@ -52,8 +71,12 @@ def good(kind, p):
         return 'MPI_INFO_NULL'
     if kind in ('request_null', 'request_null_inout'):
         return 'MPI_REQUEST_NULL' if kind == 'request_null' else '&null_request'
-    if kind in ('int', 'count', 'nonneg', 'dest', 'source', 'root', 'rank', 'target', 'tag_send', 'tag_recv', 'keyval'):
-        return '1' if kind in ('count', 'nonneg') else '0'
+    if kind == 'types':
+        return 'good_types'
+    if kind == 'counts':
+        return 'large_ones' if is_wide(p) else 'ones'
+    if kind in ('int', 'count', 'count_any', 'nonneg', 'dest', 'source', 'root', 'rank', 'target', 'tag_send', 'tag_recv', 'keyval'):
+        return '1' if kind in ('count', 'count_any', 'nonneg') else '0'
     if kind in ('requests', 'requests_in'):
         return '&null_request'
     if kind in ('string',):
@@ -65,8 +88,19 @@ def good(kind, p):
     return '(void *)space' if '*' in p['type'] or '[' in p['type'] or 'function' in p['type'] else '0'
 
 
-def bad(kind, f, kinds):
+def bad(kind, f, kinds, lengths, i):
     """(expression, class) pairs."""
+    if kind in ('buf', 'buf_coll') and (is_blocks(kinds, i) or any(k in kinds[i + 1:] for k in ('count', 'count_any'))):
+        # Where there are neighbours, none of them may send or receive anything.
+        return [] if 'eighbor' in f['name'] else [('(void *)0', 'MPI_ERR_BUFFER')]
+    if kind == 'counts':
+        wide = 'large_' if is_wide(f['params'][i]) else ''
+        return [('(void *)0', 'MPI_ERR_ARG'), (f'{wide}minus', 'MPI_ERR_COUNT')]
+    if kind == 'types' and lengths[i]:
+        wrong = [('(void *)0', 'MPI_ERR_ARG'), ('&null_type', 'MPI_ERR_TYPE'), ('&dead_type', 'MPI_ERR_TYPE')]
+        return wrong + ([('uncommitted_types', 'MPI_ERR_TYPE')] if lengths[i] in GROUPS else [])
+    if lengths[i]:
+        return [('(void *)0', 'MPI_ERR_ARG')]
     if kind in HANDLES:
         _, null, error = HANDLES[kind]
         return [(null, error), ('(void *)0', error), (DEAD, error)]
@@ -76,7 +110,7 @@ def bad(kind, f, kinds):
         return [(DEAD, 'MPI_ERR_COMM'), ('(void *)0', 'MPI_ERR_COMM')]
     if kind == 'info':
         return [(DEAD, 'MPI_ERR_INFO')]
-    if kind == 'count':
+    if kind in ('count', 'count_any'):
         return [('-1', 'MPI_ERR_COUNT')]
     if kind == 'nonneg':
         return [('-1', 'MPI_ERR_ARG')]
@@ -105,12 +139,15 @@ def calls():
         row = ROWS.get(f['name']) or ROWS[f['name'].removesuffix('_c')]
         if row.get('errors') in ('none', 'tool', 'errhandler') or f['returns'] != 'int':
             continue
-        kinds = [kind_of(k) for k in row['kinds'].split()]
+        texts = row['kinds'].split()
+        kinds, lengths = [kind_of(k) for k in texts], [length_of(k) for k in texts]
         values = [good(k, p) for k, p in zip(kinds, f['params'])]
+        if any(n in NEIGHBOURS for n in lengths):
+            values[kinds.index('comm')] = 'grid'
         for i, kind in enumerate(kinds):
             if any(v is None for j, v in enumerate(values) if j != i):
                 continue   # no good value exists yet for another argument (windows, files, sessions)
-            for expression, error in bad(kind, f, kinds):
+            for expression, error in bad(kind, f, kinds, lengths, i):
                 arguments = [expression if j == i else v for j, v in enumerate(values) if kinds[j] != 'varargs']
                 yield f['name'], f['params'][i]['name'], expression, error, f'{f["name"]}({", ".join(arguments)})'
 
@@ -129,6 +166,8 @@ static void expect(int code, int wanted, const char *what) {
 }
 int main(void) {
     static long space[4096];
+    static const int ones[2] = {1, 1}, minus[2] = {-1, 1};
+    static const MPI_Count large_ones[2] = {1, 1}, large_minus[2] = {-1, 1};
 %(handles)s
     MPI_Init(NULL, NULL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -136,6 +175,12 @@ int main(void) {
     MPI_Info info;
     MPI_Info_create(&info);
     good_info = info;
+    MPI_Comm grid;
+    MPI_Cart_create(MPI_COMM_SELF, 1, ones, ones, 0, &grid);
+    MPI_Comm_set_errhandler(grid, MPI_ERRORS_RETURN);
+    MPI_Datatype uncommitted, good_types[2] = {MPI_INT, MPI_INT}, uncommitted_types[2];
+    MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+    uncommitted_types[0] = uncommitted_types[1] = uncommitted;
     MPI_Request request;
     int number = 0;
     MPI_Irecv(&number, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request);
@@ -145,6 +190,8 @@ int main(void) {
     if (MPI_Send(&sent, 1, MPI_INT, 0, 0, MPI_COMM_SELF) != MPI_SUCCESS) failures++;
     if (MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS || number != 42) failures++;
     MPI_Info_free(&info);
+    MPI_Type_free(&uncommitted);
+    MPI_Comm_free(&grid);
     MPI_Finalize();
     if (failures) printf("%%d of %(n)d failed\\n", failures);
     return failures != 0;
@@ -158,7 +205,7 @@ class Negatives(Programs):
         for function, name, expression, error, call in calls():
             what = f'{function}({name} = {expression})'.replace('"', "'").replace('%', '%%')
             lines.append(f'    expect({call}, {error}, "{what}");')
-        self.assertGreater(len(lines), 1500)
+        self.assertGreater(len(lines), 3500)
         types = {'errh': 'MPI_Errhandler', 'type': 'MPI_Datatype'}
         handles = []
         for head, null in NULLS.items():

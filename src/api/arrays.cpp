@@ -1,0 +1,44 @@
+// Checks of arrays that are worth a call: those of handles, and what depends on all of their elements.
+#include "api/door.hpp"
+#include "topo/topo.hpp"
+
+namespace weft::door {
+
+namespace {
+
+template <class Good> bool all_types(const MPI_Datatype* a, int64_t n, Good good) {
+    if (!good_array(a, n)) return false;
+    for (int64_t i = 0; i < n; i++)
+        if (!good(obj::type_of(a[i]))) return false;
+    return true;
+}
+
+topo::Neighbours neighbours(const obj::Comm& c) {
+    topo::Neighbours n{};
+    if (c.topology != nullptr) (void)topo::neighbours(c, &n);
+    return n;
+}
+
+bool null_block(int64_t count, const type::Type& t) { return good_buffer(nullptr, count, &t); }
+
+}  // namespace
+
+bool good_types(const MPI_Datatype* a, int64_t n) { return all_types(a, n, usable); }
+bool good_known_types(const MPI_Datatype* a, int64_t n) { return all_types(a, n, known); }
+
+int32_t sources(const obj::Comm& c) { return neighbours(c).sources; }
+int32_t destinations(const obj::Comm& c) { return neighbours(c).destinations; }
+
+bool null_blocks(obj::Ints counts, int64_t n, const type::Type* t) {
+    for (int64_t i = 0; i < n; i++)
+        if (!null_block(counts[i], *t)) return false;
+    return true;
+}
+
+bool null_blocks(obj::Ints counts, int64_t n, const MPI_Datatype* types) {
+    for (int64_t i = 0; i < n; i++)
+        if (!null_block(counts[i], *obj::type_of(types[i]))) return false;
+    return true;
+}
+
+}  // namespace weft::door
