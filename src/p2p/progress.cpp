@@ -89,6 +89,7 @@ bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t
     shm::Transfer& t = *l.shm.transfer(peer, index);
     const Buffer b = buffer_of(r);
     const int64_t limit = received(r, bytes);
+    if (b.dense()) l.shm.expect_at(peer, b.data());
     const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
     const bool alone = l.moving.empty();
     const bool halves = attachable && l.limits.large != 1 && (l.limits.large == 2 || l.contest.halves(alone));
@@ -209,6 +210,7 @@ private:
         const bool answer = (h.flags & wants_answer) != 0;
         if (Request* r = match_posted(g, h); r != nullptr) {
             settle(*r, h, f.bytes);
+            if (const Buffer b = buffer_of(*r); b.dense()) g.lane.shm.expect_at(peer, b.data());
             from.open = r;
             from.open_unexpected = nullptr;
             from.open_cookie = answer ? f.cookie : 0;
@@ -448,17 +450,17 @@ bool push_pending(LaneGuard& g) {
     return moved;
 }
 
-// Eight chunks keep both sides busy; more of them only cost more headers, and larger ones than 32 KiB leave the caches.
+// Four chunks or more keep both sides busy; larger ones than 32 KiB leave the first caches, smaller ones than the limit cost
+// more in headers than they gain.
 int64_t chunk_of(const lane::Limits& limits, int64_t bytes) {
-    const int64_t eighth = (bytes / 8 + 4095) & ~int64_t{4095};
-    if (eighth <= limits.chunk) return limits.chunk;
-    return eighth < 32 * 1024 ? eighth : limits.chunk > 32 * 1024 ? limits.chunk : 32 * 1024;
+    constexpr int64_t most = 32 * 1024;
+    const int64_t quarter = (bytes / 4 + 4095) & ~int64_t{4095};
+    return quarter <= limits.chunk || limits.chunk >= most ? limits.chunk : quarter < most ? quarter : most;
 }
 
-// Chunks of `r` from where the last call stopped.
-bool push_chunks(LaneGuard& g, int peer, Request& r, Header h, uint64_t cookie) {
+// Chunks of `b` from where the last call stopped.
+bool push_chunks(LaneGuard& g, int peer, const Buffer& b, Header h, uint64_t cookie) {
     Lane& l = g.lane;
-    const Buffer b = buffer_of(r);
     const int64_t bytes = b.bytes();
     int64_t& sent = l.peers[peer].sent;
     const bool dense = b.dense();
@@ -479,11 +481,12 @@ bool push_chunks(LaneGuard& g, int peer, Request& r, Header h, uint64_t cookie) 
         f.cookie = cookie;
         h.kind = sent == 0 ? first : more;
         h.bytes = sent == 0 ? sizeof f : sizeof f.ref;
-        memcpy(c->payload, &f, h.bytes);
+        memcpy(c->payload, &f, sizeof f);
         sent += n;
         l.shm.commit(peer, c, h);
     } while (sent < bytes);
     sent = 0;
+    ++l.counters.sent_eager;
     return true;
 }
 
@@ -537,8 +540,7 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
     }
     if (bytes <= l.limits.eager_max) {
         h.flags |= wire::has_bulk;
-        if (!push_chunks(g, peer, r, h, cookie)) return false;
-        ++l.counters.sent_eager;
+        if (!push_chunks(g, peer, b, h, cookie)) return false;
         if (answer) await_answer(g, peer);
         else complete(g, r, bytes);
         return true;
@@ -579,6 +581,15 @@ bool push(LaneGuard& g, int peer, Request& r) {
     case Request::answer_matched: return push_answer(g, peer, r);
     }
     return true;
+}
+
+bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
+    Lane& l = g.lane;
+    const int64_t bytes = b.bytes(), chunk = chunk_of(l.limits, bytes);
+    if (bytes <= l.limits.inline_max || bytes > l.limits.eager_max) return false;
+    const auto cells = static_cast<uint32_t>((bytes + chunk - 1) / chunk);
+    if (!l.shm.has_room(peer, cells, static_cast<size_t>(bytes < chunk ? bytes : chunk))) return false;
+    return push_chunks(g, peer, b, Header{first, 0, wire::has_bulk, c.rank, tag, context}, 0);
 }
 
 void enqueue(LaneGuard& g, int peer, Request& r) {
@@ -644,6 +655,23 @@ bool poll_lane(LaneGuard& g, Process& p) {
         moved |= move_transfers(g);
     }
     return moved;
+}
+
+void poll_for(Process& p, const Request& r, int peer) {
+    Lane& l = *p.lane;
+    shm::Shm::In& in = l.shm.in[peer];
+    for (uint32_t polls = l.limits.spin_polls; polls != 0 && !r.done();) {
+        if (l.shm.ready(in)) {
+            LaneGuard g(l);
+            if (!l.shm.poll_from(in, Arrivals{g, p}, 1)) return;
+            polls = l.limits.spin_polls;
+        } else {
+            // As in recv_inline().
+            if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0) return;
+            os::pause_cpu();
+            --polls;
+        }
+    }
 }
 
 bool progress(Process& p) {

@@ -12,6 +12,9 @@ using obj::Process;
 
 // One round for one lane, under its guard. True when something moved.
 bool poll_lane(LaneGuard&, Process&);
+// Waits a short while for `r`, whose message comes from `peer` of the node, and takes nothing that comes after it: that may
+// have a receive of its own soon, and need no copy.
+void poll_for(Process&, const Request& r, int peer);
 // One round of everything: lane, then hooks.
 bool progress(Process&);
 // Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something.
@@ -47,6 +50,9 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
 // Where queued work is put.
 // Sends as much of `r` to `peer` (a rank of the node) as the ring takes; true when nothing of it is left to send.
 bool push(LaneGuard&, int peer, Request& r);
+// Sends all of a message that is neither inline nor larger than what goes unasked, if the ring has room for it now: so it
+// needs no request. False: nothing happened.
+bool push_whole(LaneGuard&, int peer, const obj::Comm&, const type::Buffer&, int32_t tag, uint32_t context);
 // Queues `r` behind whatever waits for `peer`.
 void enqueue(LaneGuard&, int peer, Request& r);
 // push(), or enqueue() where something waits already or the ring is full.

@@ -60,6 +60,7 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
         LaneGuard g(*p.lane);
         start_receive(g, p, r);
     }
+    if (const obj::Route& from = c.routes[e.rank]; from.way == obj::Route::shm) poll_for(p, r, from.peer);
     wait(p, r);
     if (s != nullptr) {
         s->source = r.rank;

@@ -46,6 +46,13 @@ Err send_self(LaneGuard& g, Process& p, Request& r, bool copy) {
     return Err::ok;
 }
 
+// What needs no request though it does not fit a cell.
+bool send_whole(Process& p, Comm& c, const Buffer& b, Envelope e, Mode m, const obj::Route& to) {
+    if (m == Mode::synchronous || to.way != obj::Route::shm) return false;
+    LaneGuard g(*p.lane);
+    return push_whole(g, to.peer, c, b, e.tag, c.context + e.coll);
+}
+
 }  // namespace
 
 Err start_send(LaneGuard& g, Process& p, Request& r, const obj::Route& to, bool copy_self) {
@@ -65,7 +72,7 @@ Err start_send(LaneGuard& g, Process& p, Request& r, const obj::Route& to, bool 
 
 Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     const obj::Route& to = c.routes[e.rank];
-    if (to.way == obj::Route::proc_null) return Err::ok;
+    if (to.way == obj::Route::proc_null || send_whole(p, c, b, e, m, to)) return Err::ok;
     Request r{};
     r.kind = Kind::request;
     r.comm = &c;
@@ -85,11 +92,11 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
 
 Err isend_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {
     const obj::Route& to = c.routes[e.rank];
-    LaneGuard g(*p.lane);
-    if (to.way == obj::Route::proc_null) {
+    if (to.way == obj::Route::proc_null || send_whole(p, c, b, e, m, to)) {
         *out = &p.sent_request;
         return Err::ok;
     }
+    LaneGuard g(*p.lane);
     const auto flags = static_cast<uint16_t>(e.coll | (m == Mode::synchronous ? Request::sync : 0));
     Request* r = make_request(g, c, b, e.rank, e.tag, flags);
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");

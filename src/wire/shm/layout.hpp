@@ -24,8 +24,9 @@ struct Ring {
     std::atomic<uint32_t> bulk_freed;                 // bulk bytes given back, free-running
     // Written by the reader when its attention changes: 1 while it polls this ring, 0 when the writer must ring the bell.
     alignas(64) std::atomic<uint32_t> polled;
+    std::atomic<uint32_t> phase;                      // a hint: where in a line the reader's buffers begin
     alignas(64) Cell cells[ring_cells];
-    alignas(64) char bulk[bulk_bytes];
+    alignas(64) char bulk[bulk_bytes + 64];           // chunks begin at any place in a line
 };
 
 // How a rank is called and woken.

@@ -55,16 +55,29 @@ bool Shm::refresh(Out& o) {
 char* Shm::reserve_bulk(int peer, size_t bytes, BulkRef* ref) {
     Out& o = out[peer];
     const auto n = static_cast<uint32_t>(bytes), room = round_line(n);
-    uint32_t start = o.bulk_tail;
+    // Chunks of one phase follow each other without a gap, as each ends in the line in which the next one begins. So where
+    // the phase changes a line is left, and always one before what the reader has not read.
+    const uint32_t phase = o.ring->phase.load(std::memory_order_relaxed) & 63;
+    uint32_t start = (o.bulk_tail & ~63u) + (phase != (o.bulk_tail & 63) ? 64 : 0);
     const uint32_t offset = start & (bulk_bytes - 1);
     if (offset + room > bulk_bytes) start += bulk_bytes - offset;  // a chunk never wraps
-    if (start + room - o.bulk_freed > bulk_bytes) {
+    if (start + room + 64 - o.bulk_freed > bulk_bytes) {
         o.bulk_freed = o.ring->bulk_freed.load(std::memory_order_acquire);  // pairs with poll_from()
-        if (start + room - o.bulk_freed > bulk_bytes) return nullptr;
+        if (start + room + 64 - o.bulk_freed > bulk_bytes) return nullptr;
     }
-    o.bulk_next = start + room;
-    *ref = BulkRef{start, n};
-    return o.ring->bulk + (start & (bulk_bytes - 1));
+    o.bulk_next = (start + room) | phase;
+    *ref = BulkRef{start | phase, n};
+    return o.ring->bulk + (ref->position & (bulk_bytes - 1));
+}
+
+bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
+    Out& o = out[peer];
+    if (o.limit - o.tail < cells && (!refresh(o) || o.limit - o.tail < cells)) return false;
+    // Rounding costs each less than a line, a change of phase one; where the ring ends, up to a chunk stays unused.
+    const uint32_t most = (cells + 1) * (static_cast<uint32_t>(chunk) + 64) + 128;
+    if (o.bulk_tail + most - o.bulk_freed <= bulk_bytes) return true;
+    o.bulk_freed = o.ring->bulk_freed.load(std::memory_order_acquire);  // pairs with poll_from()
+    return o.bulk_tail + most - o.bulk_freed <= bulk_bytes;
 }
 
 void Shm::ring_bell(int peer) {

@@ -22,7 +22,7 @@ struct Shm {
         uint32_t tail;          // next cell to write, free-running
         uint32_t limit;         // first one that is not known to be free
         Ring* ring;
-        uint32_t bulk_tail;     // next bulk byte
+        uint32_t bulk_tail;     // next free line of bulk, | where in a line the last chunk began: its phase
         uint32_t bulk_next;     // bulk_tail once the reserved chunk is committed
         uint32_t bulk_freed;    // as last seen
         uint32_t held;          // the owner has queued sends for this peer: reserve() finds nothing
@@ -36,6 +36,7 @@ struct Shm {
         int32_t peer;
         bool active;
         bool busy;                    // had traffic since the last sweep
+        uint8_t phase_before;         // of the last expect_at()
     };
 
     // Maps its structures onto [base, base + Layout::bytes()). Err::no_mem when out of memory.
@@ -68,6 +69,17 @@ struct Shm {
 
     // `bytes` <= bulk_bytes / 2.
     char* reserve_bulk(int peer, size_t bytes, BulkRef* ref);
+    // Whether `cells` cells with up to `chunk` bytes of bulk each surely fit now. Reserves nothing.
+    bool has_room(int peer, uint32_t cells, size_t chunk);
+    // The reader copies what comes from `peer` to `to`: chunks of some size should begin there within a line. The writer is
+    // told when two in a row agree, so that buffers of all kinds in turn do not make the line go to and fro.
+    void expect_at(int peer, const void* to) {
+        In& i = in[peer];
+        const auto phase = static_cast<uint8_t>(reinterpret_cast<uintptr_t>(to) & 63);
+        if (phase == i.phase_before && phase != i.ring->phase.load(std::memory_order_relaxed))
+            i.ring->phase.store(phase, std::memory_order_relaxed);
+        i.phase_before = phase;
+    }
 
     // While held, reserve() finds nothing for `peer`: sends queue behind those that already wait.
     void hold(int peer) {
@@ -95,8 +107,7 @@ struct Shm {
         return moved;
     }
     template <class S>
-    bool poll_from(In& i, S&& sink) {
-        constexpr uint32_t burst = 64;
+    bool poll_from(In& i, S&& sink, uint32_t burst = 64) {
         uint32_t h = i.head.load(std::memory_order_relaxed);
         const uint32_t start = h;
         for (; h - start < burst; ++h) {
@@ -114,7 +125,7 @@ struct Shm {
             if (!sink.arrive(i.peer, header, c.payload, bulk)) break;
             // Release: pairs with the acquire in refresh() and reserve_bulk(); we have read what we give back.
             if (bulk != nullptr)
-                i.ring->bulk_freed.store(ref.position + round_line(ref.bytes), std::memory_order_release);
+                i.ring->bulk_freed.store((ref.position & ~63u) + round_line(ref.bytes), std::memory_order_release);
         }
         if (h == start) return false;
         consumed(i, h);
