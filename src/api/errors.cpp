@@ -109,7 +109,7 @@ int raise(const Function& f, const void* owner, Err e) {
     }
     if (comm != nullptr && comm->kind == Kind::comm && active(p))
         return deliver(f.name, obj::errhandler_of(p, *comm), comm, code);
-    if (f.errors == Errors::file) return deliver(f.name, obj::file_errhandler(p), nullptr, code);
+    if (f.errors == Errors::file && active(p)) return deliver(f.name, obj::file_errhandler(p), nullptr, code);
     return deliver(f.name, obj::default_errhandler(p), nullptr, code);
 }
 
