@@ -76,10 +76,12 @@ class Terminal(LaunchTest):
             finally:
                 os._exit(99)
         self.addCleanup(os.close, master)
+        self.unread = b""
         return pid, master
 
     def read_until(self, master, text):
-        seen = b""
+        """Reads past `text`; what came with it and after it is left for the next call."""
+        seen = self.unread
         end = time.monotonic() + harness.DEADLINE
         while text not in seen:
             self.assertLess(time.monotonic(), end, seen)
@@ -88,7 +90,7 @@ class Terminal(LaunchTest):
                     seen += os.read(master, 4096)
                 except OSError:
                     self.assertIn(text, seen)
-        return seen
+        self.unread = seen[seen.index(text) + len(text):]
 
     def test_typed_lines_reach_rank_0(self):
         pid, master = self.spawn(f"{MPIEXEC} -n 2 sh -c 'read line && echo got $line'; echo status $?")
