@@ -2,6 +2,41 @@
 // divide are MPI_UNDEFINED; Fortran's types in C are an error until their sizes have been said.
 #include "check.h"
 
+// The sizes of Fortran's types are said once, by whoever knows the compiler; those it lacks stay an error.
+static void fortran(void) {
+    int bytes = -1, value = 0;
+    long sent = 5, got = 0, sum = 0;
+    MPI_Info info;
+    OK(MPI_Abi_get_fortran_info(&info));
+    CHECK(info == MPI_INFO_NULL, "somebody has told the sizes of Fortran's types");
+    FAILS(MPI_ERR_TYPE, MPI_Type_size(MPI_INTEGER, &bytes));
+    FAILS(MPI_ERR_TYPE, MPI_Type_size(MPI_REAL8, &bytes));
+    FAILS(MPI_ERR_TYPE, MPI_Send(&value, 1, MPI_LOGICAL, rank, 0, MPI_COMM_WORLD));
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "mpi_logical_size", "4"));
+    OK(MPI_Info_set(info, "mpi_integer_size", "8"));  // as after -fdefault-integer-8
+    OK(MPI_Info_set(info, "mpi_real_size", "4"));
+    OK(MPI_Info_set(info, "mpi_double_precision_size", "8"));
+    OK(MPI_Info_set(info, "mpi_real8_supported", "true"));
+    OK(MPI_Info_set(info, "mpi_real16_supported", "false"));
+    OK(MPI_Abi_set_fortran_info(info));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Type_size(MPI_INTEGER, &bytes));
+    CHECK(bytes == 8, "MPI_INTEGER has %d bytes", bytes);
+    OK(MPI_Type_size(MPI_DOUBLE_COMPLEX, &bytes));
+    CHECK(bytes == 16, "MPI_DOUBLE_COMPLEX has %d bytes", bytes);
+    OK(MPI_Type_size(MPI_REAL8, &bytes));
+    CHECK(bytes == 8, "MPI_REAL8 has %d bytes", bytes);
+    FAILS(MPI_ERR_TYPE, MPI_Type_size(MPI_REAL16, &bytes));
+    OK(MPI_Sendrecv(&sent, 1, MPI_INTEGER, rank, 0, &got, 1, MPI_INTEGER, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(got == 5, "%ld came instead of 5", got);
+    OK(MPI_Allreduce(&sent, &sum, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(sum == 5L * size, "the sum is %ld", sum);
+    OK(MPI_Abi_get_fortran_info(&info));
+    CHECK(info != MPI_INFO_NULL, "the sizes that were told are forgotten");
+    OK(MPI_Info_free(&info));
+}
+
 int main(int argc, char** argv) {
     start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -66,5 +101,6 @@ int main(int argc, char** argv) {
     OK(MPI_Type_free(&triple));
     FAILS(MPI_ERR_TYPE, MPI_Type_size(MPI_DATATYPE_NULL, &bytes));
     FAILS(MPI_ERR_COUNT, MPI_Type_contiguous(-1, MPI_INT, &copy));
+    fortran();
     return finish();
 }
