@@ -19,7 +19,8 @@ endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/modulefile.in ${PROJECT_BINARY_DIR}/installed/modulefile @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/installed/modulefile
   DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/modulefiles/mpi RENAME weft-${CMAKE_SYSTEM_PROCESSOR})
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md
+  ${PROJECT_SOURCE_DIR}/packaging/LICENSE.hwloc DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The manual pages of the calls come from the tables, as mpi.h does.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)

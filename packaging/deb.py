@@ -74,7 +74,7 @@ def lay_out(root, build):
         (manual / f"{name}.weft.1.gz").write_bytes(packed.stdout)
     doc = root / "usr/share/doc/weft-mpi"
     doc.mkdir(parents=True)
-    (doc / "copyright").write_bytes((stage.SOURCE / "LICENSE").read_bytes())
+    (doc / "copyright").write_bytes(b"\n".join(path.read_bytes() for path in stage.LICENSES))
 
 
 def control(root, version):

@@ -81,7 +81,8 @@ def main():
     info = f"weft_mpi-{version}.dist-info"
     writer.add(f"{info}/METADATA", (METADATA.format(version=version) + (stage.SOURCE / "README.md").read_text()).encode())
     writer.add(f"{info}/WHEEL", WHEEL.format(tag=tag).encode())
-    writer.add(f"{info}/licenses/LICENSE", (stage.SOURCE / "LICENSE").read_bytes())
+    for text in stage.LICENSES:
+        writer.add(f"{info}/licenses/{text.name}", text.read_bytes())
     writer.close(info)
     print(path)
 

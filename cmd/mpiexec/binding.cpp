@@ -1,20 +1,17 @@
 #include "binding.hpp"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <sstream>
 #include <string>
 
+#include "machine.hpp"
 #include "text.hpp"
 
 namespace mpiexec {
@@ -32,20 +29,6 @@ std::string contents(const std::string& path) {
 int number_in(const std::string& path, int otherwise) {
     std::string text = contents(path);
     return text.empty() ? otherwise : atoi(text.c_str());
-}
-
-// "0-3,8" as numbers.
-std::vector<int> parse_cpu_list(const std::string& text) {
-    std::vector<int> cpus;
-    const char* p = text.c_str();
-    while (*p >= '0' && *p <= '9') {
-        char* end;
-        long from = strtol(p, &end, 10), to = from;
-        if (*end == '-') to = strtol(end + 1, &end, 10);
-        for (long c = from; c <= to && c < 1 << 20; c++) cpus.push_back(int(c));
-        p = *end == ',' ? end + 1 : end;
-    }
-    return cpus;
 }
 
 std::string format_cpu_list(const std::vector<int>& cpus) {
@@ -93,93 +76,53 @@ double cpu_quota() {
     return least;
 }
 
-struct Cpu {
-    int id, package, numa, core;
-};
-
-std::map<int, int> numa_of_cpu() {
-    std::map<int, int> node_of;
-    for (int node : parse_cpu_list(contents("/sys/devices/system/node/online")))
-        for (int cpu : parse_cpu_list(contents("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist")))
-            node_of[cpu] = node;
-    return node_of;
-}
-
-// The allowed CPUs, neighbours side by side: package, NUMA node, core, thread.
-std::vector<Cpu> describe(const std::vector<int>& allowed) {
-    std::map<int, int> numa = numa_of_cpu();
-    std::vector<Cpu> cpus;
-    for (int id : allowed) {
-        std::string dir = "/sys/devices/system/cpu/cpu" + std::to_string(id) + "/topology/";
-        cpus.push_back({id, number_in(dir + "physical_package_id", 0), numa.count(id) ? numa[id] : 0,
-                        number_in(dir + "core_id", id)});
-    }
-    std::stable_sort(cpus.begin(), cpus.end(), [](const Cpu& a, const Cpu& b) {
-        return std::array{a.package, a.numa, a.core, a.id} < std::array{b.package, b.numa, b.core, b.id};
-    });
-    return cpus;
-}
-
-std::vector<std::vector<int>> units(const std::vector<Cpu>& cpus, Bind kind) {
-    std::vector<std::vector<int>> found;
-    std::map<std::array<int, 3>, size_t> index;
-    for (const Cpu& c : cpus) {
-        std::array<int, 3> key{};
-        switch (kind) {
-            case Bind::socket: key = {c.package, 0, 0}; break;
-            case Bind::numa: key = {c.numa, 0, 0}; break;
-            case Bind::core: key = {c.package, c.numa, c.core}; break;
-            default: key = {c.id, 0, 0};
-        }
-        auto [it, fresh] = index.try_emplace(key, found.size());
-        if (fresh) found.emplace_back();
-        found[it->second].push_back(c.id);
-    }
-    return found;
-}
-
-// Where the next rank goes: units dealt out in the order of `map` (socket: one on each socket in turn).
-std::vector<size_t> dealing_order(const std::vector<Cpu>& cpus, const std::vector<std::vector<int>>& targets, Bind map) {
-    std::vector<size_t> order;
-    std::vector<std::vector<int>> groups = units(cpus, map);
+// Where the next rank goes: targets dealt out in the order of `map` (socket: one on each socket in turn).
+std::vector<size_t> dealing_order(const Machine& machine, const std::vector<std::vector<int>>& targets, Bind map) {
+    std::vector<std::vector<int>> groups = machine.units(map);
     std::map<int, size_t> group_of;
     for (size_t g = 0; g < groups.size(); g++)
         for (int cpu : groups[g]) group_of[cpu] = g;
     std::vector<std::vector<size_t>> waiting(groups.size());
     for (size_t t = 0; t < targets.size(); t++) waiting[group_of[targets[t][0]]].push_back(t);
+    std::vector<size_t> order;
     for (size_t round = 0; order.size() < targets.size(); round++)
         for (const auto& queue : waiting)
             if (round < queue.size()) order.push_back(queue[round]);
     return order;
 }
 
-void equal_shares(const std::vector<int>& allowed, std::vector<Start>* starts) {
+void equal_shares(const Machine& machine, std::vector<Start>* starts) {
+    const std::vector<int>& cpus = machine.cpus();
     size_t n = starts->size();
-    if (n < 2 || n > allowed.size()) return;
-    if (double(n) > cpu_quota()) return;  // not that many run at once
-    std::vector<Cpu> cpus = describe(allowed);
+    if (n < 2 || n > cpus.size()) return;
+    if (machine.real() && double(n) > cpu_quota()) return;  // not that many run at once
     size_t each = cpus.size() / n;
     for (size_t r = 0; r < n; r++)
-        for (size_t i = 0; i < each; i++) (*starts)[r].cpus.push_back(cpus[r * each + i].id);
+        for (size_t i = 0; i < each; i++) (*starts)[r].cpus.push_back(cpus[r * each + i]);
+}
+
+void deal_out(const Machine& machine, const Plan& plan, std::vector<Start>* starts) {
+    std::vector<std::vector<int>> targets = machine.units(plan.bind == Bind::automatic ? plan.map : plan.bind);
+    std::vector<size_t> order = dealing_order(machine, targets, plan.map == Bind::automatic ? Bind::hwthread : plan.map);
+    size_t count = size_t(plan.bind_count);
+    for (size_t r = 0; r < starts->size(); r++)
+        for (size_t i = 0; i < std::min(count, targets.size()); i++) {
+            const std::vector<int>& target = targets[order[(r * count + i) % targets.size()]];
+            (*starts)[r].cpus.insert((*starts)[r].cpus.end(), target.begin(), target.end());
+        }
+}
+
+void report(const Machine& machine, const std::vector<Start>& starts) {
+    const char* bound = machine.real() ? "bound to" : "placed, but not bound, on";
+    for (const Start& s : starts) {
+        std::vector<int> cpus = s.cpus.empty() ? machine.cpus() : s.cpus;
+        std::sort(cpus.begin(), cpus.end());
+        say("rank %d: %s CPU%s %s", s.rank, s.cpus.empty() ? "not bound, may use" : bound, cpus.size() == 1 ? "" : "s",
+            format_cpu_list(cpus).c_str());
+    }
 }
 
 }  // namespace
-
-std::vector<int> allowed_cpus() {
-    std::vector<int> cpus;
-    for (size_t most = 1024; most <= 1 << 20; most *= 4) {
-        cpu_set_t* set = CPU_ALLOC(most);
-        size_t bytes = CPU_ALLOC_SIZE(most);
-        bool ok = sched_getaffinity(0, bytes, set) == 0;
-        int error = errno;
-        for (size_t c = 0; ok && c < most; c++)
-            if (CPU_ISSET_S(c, bytes, set)) cpus.push_back(int(c));
-        CPU_FREE(set);
-        if (ok || error != EINVAL) break;
-    }
-    if (cpus.empty()) cpus.push_back(0);
-    return cpus;
-}
 
 int usable_cpus() {
     double n = double(allowed_cpus().size());
@@ -187,26 +130,16 @@ int usable_cpus() {
 }
 
 void bind_ranks(const Plan& plan, std::vector<Start>* starts) {
-    std::vector<int> allowed = allowed_cpus();
-    if (plan.bind == Bind::automatic && plan.map == Bind::automatic) {
-        equal_shares(allowed, starts);
-    } else if (plan.bind != Bind::none) {
-        std::vector<Cpu> cpus = describe(allowed);
-        Bind kind = plan.bind == Bind::automatic ? plan.map : plan.bind;
-        std::vector<std::vector<int>> targets = units(cpus, kind);
-        std::vector<size_t> order = dealing_order(cpus, targets, plan.map == Bind::automatic ? Bind::hwthread : plan.map);
-        size_t count = size_t(plan.bind_count);
-        for (size_t r = 0; r < starts->size(); r++)
-            for (size_t i = 0; i < std::min(count, targets.size()); i++) {
-                const std::vector<int>& target = targets[order[(r * count + i) % targets.size()]];
-                (*starts)[r].cpus.insert((*starts)[r].cpus.end(), target.begin(), target.end());
-            }
+    Machine machine;
+    if (plan.bind == Bind::automatic && plan.map == Bind::automatic) equal_shares(machine, starts);
+    else if (plan.bind != Bind::none) deal_out(machine, plan, starts);
+    for (Start& s : *starts) {
+        std::sort(s.cpus.begin(), s.cpus.end());
+        s.place = machine.place(s.cpus.empty() ? machine.cpus() : s.cpus);
     }
-    for (Start& s : *starts) std::sort(s.cpus.begin(), s.cpus.end());
-    if (!plan.report_bindings && !plan.dry_run) return;
-    for (const Start& s : *starts)
-        say("rank %d: %s CPU%s %s", s.rank, s.cpus.empty() ? "not bound, may use" : "bound to",
-            (s.cpus.empty() ? allowed : s.cpus).size() == 1 ? "" : "s", format_cpu_list(s.cpus.empty() ? allowed : s.cpus).c_str());
+    if (plan.report_bindings || plan.dry_run) report(machine, *starts);
+    if (!machine.real())
+        for (Start& s : *starts) s.cpus.clear();
 }
 
 }  // namespace mpiexec

@@ -48,7 +48,7 @@ ssize_t receive(int sock, void* data, size_t bytes, int* fd) {
 
 bool send(int sock, const void* data, size_t bytes, const int* fds, size_t n_fds) {
     iovec v{const_cast<void*>(data), bytes};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 2)] = {};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 3)] = {};
     msghdr m{};
     m.msg_iov = &v;
     m.msg_iovlen = 1;
@@ -188,16 +188,16 @@ bool Job::send_job(Rank& r) {
     if (!app.wdir.empty()) add_info(&w, "wdir", app.wdir);
     if (!app.file.empty()) add_info(&w, "file", app.file);
 
-    int fds[2] = {memfd_of(r.attaches), -1};
+    int fds[3] = {memfd_of(r.attaches), places_, -1};
     if (fds[0] < 0) return false;
     // A process that attaches again keeps its lifeline: closing our end of it would kill the process.
-    if (r.lifeline >= 0) return send(r.link, &w, sizeof w, fds, 1);
+    if (r.lifeline >= 0) return send(r.link, &w, sizeof w, fds, 2);
     // A pipe per rank: the owner that the kernel kills belongs to the pipe, not to the process.
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return false;
     r.lifeline = ends[1];
-    fds[1] = ends[0];
-    bool sent = send(r.link, &w, sizeof w, fds, 2);
+    fds[2] = ends[0];
+    bool sent = send(r.link, &w, sizeof w, fds, 3);
     int error = errno;
     close(ends[0]);
     errno = error;
@@ -212,6 +212,14 @@ int Job::memfd_of(int generation) {
         memfds_.push_back(fd);
     }
     return memfds_[size_t(generation)];
+}
+
+bool Job::write_places() {
+    std::vector<Place> places;
+    for (const Rank& r : ranks_) places.push_back(r.start.place);
+    size_t bytes = places.size() * sizeof(Place);
+    places_ = memfd_create("weft-places", MFD_CLOEXEC);
+    return places_ >= 0 && write(places_, places.data(), bytes) == ssize_t(bytes);
 }
 
 void Job::hear_rank(Rank& r) {

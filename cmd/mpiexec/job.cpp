@@ -49,7 +49,7 @@ int Job::run() {
     many.rlim_cur = many.rlim_max;
     setrlimit(RLIMIT_NOFILE, &many);
 
-    if (signal_fd_ < 0 || !open_door()) {
+    if (signal_fd_ < 0 || !open_door() || !write_places()) {
         say("cannot make the sockets that ranks call: %s (errno %d)", strerror(errno), errno);
         return 1;
     }

@@ -65,6 +65,7 @@ private:
     void welcome(const weft::boot::Hello& h, int link);
     bool send_job(Rank& r);
     int memfd_of(int generation);
+    bool write_places();
     void release_memfds();
     // pending.cpp: what ranks wait for when time is up
     void time_is_up();
@@ -94,6 +95,7 @@ private:
     std::string address_, cookie_;
     std::vector<int> strangers_;  // connected by name, hello not yet read
     std::vector<int> memfds_;     // one per generation
+    int places_ = -1;             // a memfd with the Place of every rank
     uint64_t job_id_ = 0;
     int cpus_ = 1;
     Sink out_{1}, err_{2};

@@ -20,7 +20,7 @@ static void fill_standard_descriptors() {
 static std::vector<Start> place(const Plan& plan) {
     std::vector<Start> starts;
     for (size_t a = 0; a < plan.apps.size(); a++)
-        for (int i = 0; i < plan.apps[a].ranks; i++) starts.push_back({int(starts.size()), int(a), {}});
+        for (int i = 0; i < plan.apps[a].ranks; i++) starts.push_back({int(starts.size()), int(a), {}, {}});
     bind_ranks(plan, &starts);
     return starts;
 }

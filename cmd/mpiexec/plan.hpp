@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "boot/place.hpp"
+
 namespace mpiexec {
 
 struct App {
@@ -40,6 +42,7 @@ struct Plan {
 struct Start {
     int rank = 0, app = 0;
     std::vector<int> cpus;  // empty: not bound
+    weft::boot::Place place;
 };
 
 }  // namespace mpiexec

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "boot/foreign.hpp"
+#include "boot/place.hpp"
 #include "boot/pmi.hpp"
 #include "boot/pmix.hpp"
 #include "boot/protocol.hpp"
 #include "os/env.hpp"
+#include "os/memory.hpp"
 #include "os/process.hpp"
 
 namespace weft::boot {
@@ -46,7 +48,7 @@ int hello_by_name(const Hello& hello) {
     return s;
 }
 
-void take(Job* job, const Welcome& w, int link, const int fds[2]) {
+void take(Job* job, const Welcome& w, int link, int fds[3]) {
     job->rank = w.rank;
     job->size = w.size;
     job->node_rank = w.node_rank;
@@ -63,7 +65,9 @@ void take(Job* job, const Welcome& w, int link, const int fds[2]) {
     job->info_bytes = w.text_bytes;
     memcpy(job->info, w.text, size_t(w.text_bytes));
     job->link = link;
-    if (fds[1] >= 0) job->lifeline = fds[1];
+    job->places = static_cast<const Place*>(os::map_shared(fds[1], 0, size_t(w.size) * sizeof(Place), nullptr));
+    os::close_fd(&fds[1]);
+    if (fds[2] >= 0) job->lifeline = fds[2];
 }
 
 // ok with job->singleton still true: mpiexec's rank is taken, or there is no mpiexec.
@@ -79,8 +83,8 @@ Err attach_mpiexec(Job* job, int64_t rank) {
                     int(rank), env_rank);
 
     Welcome w;
-    int fds[2];
-    int64_t n = os::receive_message(link, &w, sizeof w, fds, 2);
+    int fds[3];
+    int64_t n = os::receive_message(link, &w, sizeof w, fds, 3);
     if (n >= int64_t(2 * sizeof(uint32_t)) && w.magic == protocol_magic && w.say == Say::refused) {
         os::close_fd(&link);
         os::say("weft: process %d is a child of rank %d, which has started MPI itself; it runs alone "
@@ -88,18 +92,17 @@ Err attach_mpiexec(Job* job, int64_t rank) {
         return Err::ok;
     }
     bool whole = n == int64_t(sizeof w) && w.magic == protocol_magic && w.say == Say::welcome && w.text_bytes >= 0 &&
-                 size_t(w.text_bytes) <= sizeof w.text && fds[0] >= 0 && (fds[1] >= 0 || w.generation > 0);
+                 size_t(w.text_bytes) <= sizeof w.text && fds[0] >= 0 && fds[1] >= 0 && (fds[2] >= 0 || w.generation > 0);
     if (!whole) {
         os::close_fd(&link);
-        os::close_fd(&fds[0]);
-        os::close_fd(&fds[1]);
+        for (int& fd : fds) os::close_fd(&fd);
         if (n == 0) return fail(Err::other, "rank %d: mpiexec ended while this process started", int(rank));
         return fail(Err::other, "rank %d: mpiexec speaks another version of Weft's protocol; use the mpiexec installed "
                     "beside this libmpi_abi", int(rank));
     }
     take(job, w, link, fds);
     // A process that attaches again still has the lifeline of its first time.
-    if (fds[1] >= 0 && !os::die_with(job->lifeline))
+    if (fds[2] >= 0 && !os::die_with(job->lifeline))
         os::say("weft: rank %d: cannot arrange to end with mpiexec (%s)", job->rank, strerror(errno));
     return Err::ok;
 }
@@ -153,6 +156,8 @@ void answer(const Job* job, const char* text) {
 
 void detach(Job* job) {
     os::close_fd(&job->memfd);
+    if (job->places != nullptr) os::unmap(const_cast<Place*>(job->places), size_t(job->size) * sizeof(Place));
+    job->places = nullptr;
     // The launcher's own descriptor stays: to it, closing means that this rank has ended.
     if (job->launcher == Launcher::pmi) job->link = -1;
     os::close_fd(&job->link);

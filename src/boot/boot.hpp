@@ -21,6 +21,7 @@ struct Job {
     int cpus = 1;                      // CPUs that all ranks of this node together may use
     int generation = 0;                // 0 the first time this process attaches
     uint64_t id = 0;                   // random, the same in all ranks; 0 for a singleton
+    const struct Place* places = nullptr;  // of all ranks, as mpiexec placed them; null where nobody told
     int memfd = -1;                    // the node's segment, empty until a rank sizes it; -1 for a singleton
     Launcher launcher = Launcher::none;
     bool singleton = true;

@@ -13,12 +13,13 @@ inline constexpr char env_cookie[] = "WEFT_COOKIE";   // 32 hex digits; proves t
 inline constexpr char env_rank[] = "WEFT_RANK";
 inline constexpr char env_size[] = "WEFT_SIZE";
 
-inline constexpr uint32_t protocol_magic = 0x57465431;  // "WFT1"; another number is another version of the protocol
+inline constexpr uint32_t protocol_magic = 0x57465432;  // "WFT2"; another number is another version of the protocol
 inline constexpr int cookie_bytes = 33;                 // with the closing 0
 
 enum class Say : uint32_t {
     hello = 1,    // rank -> mpiexec; over the inherited socket it carries the far end of the rank's private socket
-    welcome,      // mpiexec -> rank: the job; carries the node's memfd and, the first time, the rank's lifeline
+    welcome,      // mpiexec -> rank: the job; carries the node's memfd, one with the Place of
+                  // every rank, and, the first time, the rank's lifeline
     refused,      // mpiexec -> rank: another process is this rank already
     finalized,    // rank -> mpiexec: from here on it may exit as it likes
     abort,        // rank -> mpiexec: end the job

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "boot/boot.hpp"
+#include "boot/place.hpp"
 
 using namespace weft;
 
@@ -46,7 +47,7 @@ static const char* info(const boot::Job& job, const char* key) {
     return "-";
 }
 
-// Words: attach finalize detach barrier info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N say=TEXT err=TEXT; `@R` before a word: rank R only.
+// Words: attach finalize detach barrier place info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N say=TEXT err=TEXT; `@R` before a word: rank R only.
 int main(int argc, char** argv) {
     static boot::Job job;
     const char* env_rank = getenv("WEFT_RANK");
@@ -71,6 +72,15 @@ int main(int argc, char** argv) {
         else if (name == "finalize") boot::finalized(&job);
         else if (name == "detach") boot::detach(&job);
         else if (name == "barrier") barrier(job);
+        else if (name == "place") {
+            // Of every rank that it knows: package, NUMA node, L3 cache, core, thread.
+            for (int r = 0; r < (job.places ? job.size : 1); r++) {
+                boot::Place place = job.places ? job.places[r] : boot::own_place(&job);
+                printf("place");
+                for (int level = boot::package; level < boot::levels; level++) printf(" %d", place.at[level]);
+                printf("\n");
+            }
+        }
         else if (name == "info") printf("%s=%s\n", value.c_str(), info(job, value.c_str()));
         else if (name == "exit") return atoi(value.c_str());
         else if (name == "run") {

@@ -5,7 +5,7 @@ import socket
 import struct
 import sys
 
-MAGIC, HELLO, FINALIZED, ABORT = 0x57465431, 1, 4, 5
+MAGIC, HELLO, FINALIZED, ABORT = 0x57465432, 1, 4, 5
 
 
 def connect():
@@ -56,7 +56,7 @@ def rank_with_odd_words():
     s = connect()
     s.send(hello(int(os.environ["WEFT_RANK"]), os.environ["WEFT_COOKIE"].encode()))
     welcome, fds, _, _ = socket.recv_fds(s, 8192, 4)
-    assert len(fds) == 2 and struct.unpack_from("=II", welcome) == (MAGIC, 2), (len(welcome), fds)
+    assert len(fds) == 3 and struct.unpack_from("=II", welcome) == (MAGIC, 2), (len(welcome), fds)
     for _ in range(200):
         s.send(r.choice((r.randbytes(r.randint(1, 2000)), struct.pack("=II", MAGIC, r.choice((0, 1, 2, 3, 6, 77))),
                          struct.pack("=II", MAGIC, ABORT), struct.pack("=IIi", MAGIC, ABORT, 3) + b"x" * r.randint(0, 1000))))

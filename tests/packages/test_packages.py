@@ -1,6 +1,7 @@
 """The wheel in a clean virtual environment, and the Debian package in a root of its own."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,9 @@ class Packages(unittest.TestCase):
         source.write_text(PROGRAM)
         run(bin_folder / "mpicc", source, "-o", program)
         self.assertEqual(sorted(run(bin_folder / "mpiexec", "-n", 3, program).split()), ["0<-2", "1<-0", "2<-1"])
+        # hwloc and the C++ runtime are linked in.
+        needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "--dynamic", "--wide", bin_folder / "mpiexec"))
+        self.assertLessEqual(set(needed), {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"})
         libraries = run("ldd", program)
         self.assertIn(str(bin_folder.resolve().parent), libraries)
         self.assertNotIn(BUILD, libraries)
