@@ -22,6 +22,9 @@ Err inherit(Process&, Comm& from, Comm& to, Info* info);
 Err swap_now(Process&, Comm& c, const coll::Team& other, int32_t peer, int32_t tag, const void* own, int64_t own_bytes,
              void* theirs, int64_t their_bytes);
 
+// MPI_Comm_split with colors from a wider space.
+Err split_by(Process&, Comm& c, int64_t color, int key, Comm** out);
+
 // An intercommunicator of subsets of both groups of `c`, made by their members alone.
 Err create_between(Process&, Comm& c, Group& group, Group& remote, int32_t tag, Comm** out);
 Err create_inter(Process&, Comm& c, Group& group, int32_t tag, Comm** out);

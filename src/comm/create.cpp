@@ -173,11 +173,12 @@ Err create_group(Process& p, Comm& c, Group& group, int tag, Comm** out) {
 namespace {
 
 struct Choice {
-    int32_t color, key;
+    int64_t color;
+    int32_t key;
 };
 
 // The members of `of` that chose `color`, by key and then by rank. A stable insertion by halves: n log n moves of ints.
-Err chosen(Process& p, const Group& of, const Choice* choices, int32_t color, void* session, Group** out) {
+Err chosen(Process& p, const Group& of, const Choice* choices, int64_t color, void* session, Group** out) {
     Scratch<int32_t> order(of.size), spare(of.size);
     if (!order || !spare) return no_memory(of.size);
     int32_t n = 0;
@@ -235,8 +236,12 @@ Err split_inter(Process& p, Comm& c, Choice mine, Comm** out) {
 }  // namespace
 
 Err split(Process& p, Comm& c, int color, int key, Comm** out) {
-    Choice mine{color, key};
     if (color < 0 && color != obj::undefined) return fail(Err::arg, "color %d is negative", color);
+    return split_by(p, c, color, key, out);
+}
+
+Err split_by(Process& p, Comm& c, int64_t color, int key, Comm** out) {
+    Choice mine{color, key};
     if (c.is_inter()) return split_inter(p, c, mine, out);
     int32_t gather_tag = take_tag(c), agree_tag = take_tag(c);
     Scratch<Choice> all(c.size);

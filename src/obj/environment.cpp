@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "boot/boot.hpp"
+#include "boot/place.hpp"
 #include "heap/heap.hpp"
 #include "obj/info.hpp"
 #include "obj/process.hpp"
@@ -172,6 +173,19 @@ Err abi_set_fortran_booleans(Process& p, int logical_size, const void* logical_t
     return Err::ok;
 }
 
-Err get_hw_resource_info(Process& p, Info** out) { return info_create(p, out); }
+Err get_hw_resource_info(Process& p, Info** out) {
+    Info* info = nullptr;
+    WEFT_TRY(info_create(p, &info));
+    boot::Place place = boot::own_place(p.job);
+    for (int level = 0; level < boot::levels; level++) {
+        if (place.at[level] == boot::Place::absent) continue;
+        Err e = info_put(*info, boot::level_uris[level], place.at[level] >= 0 ? "true" : "false");
+        if (e == Err::ok) continue;
+        (void)info_free(p, &info);
+        return e;
+    }
+    *out = info;
+    return Err::ok;
+}
 
 }  // namespace weft::obj
