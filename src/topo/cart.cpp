@@ -1,8 +1,10 @@
 // Cartesian topologies, and the balanced factorisation of dims_create.
 #include <cstring>
 
+#include "base/scratch.hpp"
 #include "comm/comm.hpp"
 #include "obj/status.hpp"
+#include "topo/remap.hpp"
 #include "topo/topo.hpp"
 
 namespace weft::topo {
@@ -61,7 +63,22 @@ int32_t rank_at(const Grid& g, const int32_t* coords) {
     return static_cast<int32_t>(rank);
 }
 
-// A communicator of the first `size` processes of `c`, the calling one's grid attached.
+// An edge from every place to the next in each dimension. At most one per place and dimension.
+int64_t edges_of(int32_t ndims, const int* dims, const int* periods, int32_t size, Edge* edges) {
+    int64_t n = 0;
+    int32_t stride = size;
+    for (int32_t d = 0; d < ndims; d++) {
+        stride /= dims[d];
+        for (int32_t r = 0; r < size; r++) {
+            bool last = r / stride % dims[d] == dims[d] - 1;
+            if (!last) edges[n++] = {r, r + stride, 1};
+            else if (periods[d] != 0) edges[n++] = {r, r - (dims[d] - 1) * stride, 1};
+        }
+    }
+    return n;
+}
+
+// A communicator of `group`, the calling process's grid attached.
 Err attach(Process& p, Comm& c, obj::Group& group, int ndims, const int* dims, const int* periods, int32_t tag,
            Comm** out) {
     Comm* made = nullptr;
@@ -86,13 +103,15 @@ Err attach(Process& p, Comm& c, obj::Group& group, int ndims, const int* dims, c
 
 }  // namespace
 
-Err cart_create(Process& p, Comm& c, int ndims, const int* dims, const int* periods, int, Comm** out) {
+Err cart_create(Process& p, Comm& c, int ndims, const int* dims, const int* periods, int reorder, Comm** out) {
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
     int32_t size = 0, tag = comm::take_tag(c);
     WEFT_TRY(places(ndims, dims, c.size, &size));
+    Scratch<Edge> edges(int64_t{size} * ndims);
+    if (!edges) return fail(Err::no_mem, "no memory for the edges of the grid");
+    int64_t n = reorder != 0 ? edges_of(ndims, dims, periods, size, edges.get()) : 0;
     obj::Group* group = nullptr;
-    int range[1][3] = {{0, size - 1, 1}};
-    WEFT_TRY(obj::group_range_incl(p, *c.group, 1, range, &group));
+    WEFT_TRY(arrange(p, c, reorder != 0, edges.get(), n, size, &group));
     Err e = attach(p, c, *group, ndims, dims, periods, tag, out);
     obj::release(p, *group);
     return e;
@@ -195,12 +214,13 @@ Err cart_shift(Process&, Comm& c, int direction, int disp, int* source, int* des
     return Err::ok;
 }
 
-Err cart_map(Process&, Comm& c, int ndims, const int* dims, const int*, int* newrank) {
+Err cart_map(Process& p, Comm& c, int ndims, const int* dims, const int* periods, int* newrank) {
     int32_t size = 0;
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
     WEFT_TRY(places(ndims, dims, c.size, &size));
-    *newrank = c.rank < size ? c.rank : undefined;
-    return Err::ok;
+    Scratch<Edge> edges(int64_t{size} * ndims);
+    if (!edges) return fail(Err::no_mem, "no memory for the edges of the grid");
+    return arranged_rank(p, c, edges.get(), edges_of(ndims, dims, periods, size, edges.get()), size, newrank);
 }
 
 // Neighbour 2d is one step down dimension d, 2d+1 one step up.

@@ -5,6 +5,7 @@
 #include "coll/coll.hpp"
 #include "comm/comm.hpp"
 #include "obj/status.hpp"
+#include "topo/remap.hpp"
 #include "topo/topo.hpp"
 
 namespace weft::topo {
@@ -45,6 +46,11 @@ Err check_graph(const Comm& c, int nnodes, const int* index, const int* edges) {
     return Err::ok;
 }
 
+void edges_of(int nnodes, const int* index, const int* edges, Edge* out) {
+    for (int node = 0, i = 0; node < nnodes; node++)
+        for (; i < index[node]; i++) out[i] = {node, edges[i], 1};
+}
+
 // Edges of node `rank`: [first, last) in the list.
 void edge_range(const Topology& t, int32_t rank, int32_t* first, int32_t* last) {
     *first = rank == 0 ? 0 : t.ints()[rank - 1];
@@ -53,12 +59,15 @@ void edge_range(const Topology& t, int32_t rank, int32_t* first, int32_t* last) 
 
 }  // namespace
 
-Err graph_create(Process& p, Comm& c, int nnodes, const int* index, const int* edges, int, Comm** out) {
+Err graph_create(Process& p, Comm& c, int nnodes, const int* index, const int* edges, int reorder, Comm** out) {
     int32_t tag = comm::take_tag(c);
     WEFT_TRY(check_graph(c, nnodes, index, edges));
+    int64_t n = nnodes > 0 && reorder != 0 ? index[nnodes - 1] : 0;
+    Scratch<Edge> list(n);
+    if (!list) return no_memory();
+    if (n > 0) edges_of(nnodes, index, edges, list.get());
     obj::Group* group = nullptr;
-    int range[1][3] = {{0, nnodes - 1, 1}};
-    WEFT_TRY(obj::group_range_incl(p, *c.group, nnodes > 0 ? 1 : 0, range, &group));
+    WEFT_TRY(arrange(p, c, reorder != 0, list.get(), n, nnodes, &group));
     Comm* made = nullptr;
     Err e = comm::create_over(p, c, *group, tag, &made);
     obj::release(p, *group);
@@ -119,20 +128,18 @@ Err graph_neighbors(Process&, Comm& c, int rank, int maxneighbors, int* neighbor
     return Err::ok;
 }
 
-Err graph_map(Process&, Comm& c, int nnodes, const int* index, const int* edges, int* newrank) {
+Err graph_map(Process& p, Comm& c, int nnodes, const int* index, const int* edges, int* newrank) {
     WEFT_TRY(check_graph(c, nnodes, index, edges));
-    *newrank = c.rank < nnodes ? c.rank : undefined;
-    return Err::ok;
+    int64_t n = nnodes > 0 ? index[nnodes - 1] : 0;
+    Scratch<Edge> list(n);
+    if (!list) return no_memory();
+    edges_of(nnodes, index, edges, list.get());
+    return arranged_rank(p, c, list.get(), n, nnodes, newrank);
 }
 
 // ------------------------------------------------------------------------------------------ distributed graphs
 
 namespace {
-
-// One end of an edge as another process named it.
-struct Edge {
-    int32_t source, destination, weight;
-};
 
 // Sizes of the four lists of a distributed graph's block.
 int32_t* sources_of(Topology& t) { return t.ints(); }
@@ -149,10 +156,31 @@ Topology* make_adjacent(int32_t sources, int32_t destinations, bool weighted) {
     return t;
 }
 
-// A duplicate of `c`'s processes with `t` attached; takes `t` over.
-Err attach(Process& p, Comm& c, Topology* t, int32_t tag, Comm** out) {
+// The neighbours of node `rank`: the sources among the edges `in`, the destinations among the edges `out`, in their order.
+Topology* pick_adjacent(int32_t rank, const Edge* in, int64_t n_in, const Edge* out, int64_t n_out, bool weighted) {
+    int32_t sources = 0, destinations = 0;
+    for (int64_t i = 0; i < n_in; i++) sources += in[i].destination == rank;
+    for (int64_t i = 0; i < n_out; i++) destinations += out[i].source == rank;
+    Topology* t = make_adjacent(sources, destinations, weighted);
+    if (t == nullptr) return nullptr;
+    sources = destinations = 0;
+    for (int64_t i = 0; i < n_in; i++) {
+        if (in[i].destination != rank) continue;
+        sources_of(*t)[sources] = in[i].source;
+        source_weights_of(*t)[sources++] = in[i].weight;
+    }
+    for (int64_t i = 0; i < n_out; i++) {
+        if (out[i].source != rank) continue;
+        destinations_of(*t)[destinations] = out[i].destination;
+        destination_weights_of(*t)[destinations++] = out[i].weight;
+    }
+    return t;
+}
+
+// A communicator of `c`'s processes, in the order of `group`, with `t` attached; takes `t` over.
+Err attach(Process& p, Comm& c, obj::Group& group, Topology* t, int32_t tag, Comm** out) {
     Comm* made = nullptr;
-    Err e = comm::create_over(p, c, *c.group, tag, &made);
+    Err e = comm::create_over(p, c, group, tag, &made);
     if (e != Err::ok) {
         free(t);
         return e;
@@ -177,9 +205,52 @@ Err check_weights(int n, const int* weights) {
 
 }  // namespace
 
+namespace {
+
+// What all processes have named, in the order of the naming ranks.
+struct Edges {
+    Edge* list = nullptr;
+    int64_t count = 0;
+    Edges() = default;
+    Edges(const Edges&) = delete;
+    Edges& operator=(const Edges&) = delete;
+    ~Edges() { free(list); }
+};
+
+// Brings together, on everybody, what each has named.
+Err gather_edges(Process& p, Comm& c, Edge* mine, int64_t count, Edges* all) {
+    const type::Type& byte = coll::byte_type();
+    int64_t bytes = count * static_cast<int64_t>(sizeof(Edge));
+    Scratch<int64_t> counts(c.size), places(c.size);
+    if (!counts || !places) return no_memory();
+    WEFT_TRY(coll::blocking(p, c, coll::Allgather{{&bytes, 8, &byte}, coll::Blocks({counts.get(), 8, &byte})}));
+    int64_t sum = 0;
+    for (int32_t i = 0; i < c.size; i++) {
+        places[i] = sum;
+        sum += counts[i];
+    }
+    all->list = static_cast<Edge*>(malloc(static_cast<size_t>(sum + 1)));
+    if (all->list == nullptr) return no_memory();
+    all->count = sum / static_cast<int64_t>(sizeof(Edge));
+    return coll::blocking(p, c, coll::Allgather{{mine, bytes, &byte},
+                          coll::Blocks(all->list, coll::Numbers(counts.get()), coll::Numbers(places.get()), &byte)});
+}
+
+// Every node's neighbours are known to all, so any process can become any node.
+Err create_from(Process& p, Comm& c, const Edges& in, const Edges& out, bool weighted, bool reorder, int32_t tag, Comm** made) {
+    obj::Group* group = nullptr;
+    WEFT_TRY(arrange(p, c, reorder, out.list, out.count, c.size, &group));
+    Topology* t = pick_adjacent(group->rank, in.list, in.count, out.list, out.count, weighted);
+    Err e = t == nullptr ? no_memory() : attach(p, c, *group, t, tag, made);
+    obj::release(p, *group);
+    return e;
+}
+
+}  // namespace
+
 Err dist_graph_create_adjacent(Process& p, Comm& c, int indegree, const int* sources, const int* source_weights,
-                               int outdegree, const int* destinations, const int* destination_weights, Info*, int,
-                               Comm** out) {
+                               int outdegree, const int* destinations, const int* destination_weights, Info*,
+                               int reorder, Comm** out) {
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
     int32_t tag = comm::take_tag(c);
     WEFT_TRY(check_peers(indegree, sources, c.size));
@@ -187,61 +258,26 @@ Err dist_graph_create_adjacent(Process& p, Comm& c, int indegree, const int* sou
     WEFT_TRY(check_weights(indegree, source_weights));
     WEFT_TRY(check_weights(outdegree, destination_weights));
     bool weighted = !unweighted(source_weights) && !unweighted(destination_weights);
-    Topology* t = make_adjacent(indegree, outdegree, weighted);
-    if (t == nullptr) return no_memory();
-    for (int i = 0; i < indegree; i++) {
-        sources_of(*t)[i] = sources[i];
-        source_weights_of(*t)[i] = weights_given(source_weights) ? source_weights[i] : 1;
+    Scratch<Edge> in(indegree), outgoing(outdegree);
+    if (!in || !outgoing) return no_memory();
+    for (int i = 0; i < indegree; i++)
+        in[i] = {sources[i], c.rank, weights_given(source_weights) ? source_weights[i] : 1};
+    for (int i = 0; i < outdegree; i++)
+        outgoing[i] = {c.rank, destinations[i], weights_given(destination_weights) ? destination_weights[i] : 1};
+    if (reorder == 0) {
+        Topology* t = pick_adjacent(c.rank, in.get(), indegree, outgoing.get(), outdegree, weighted);
+        return t == nullptr ? no_memory() : attach(p, c, *c.group, t, tag, out);
     }
-    for (int i = 0; i < outdegree; i++) {
-        destinations_of(*t)[i] = destinations[i];
-        destination_weights_of(*t)[i] = weights_given(destination_weights) ? destination_weights[i] : 1;
-    }
-    return attach(p, c, t, tag, out);
+    Edges all_in, all_out;
+    WEFT_TRY(gather_edges(p, c, in.get(), indegree, &all_in));
+    WEFT_TRY(gather_edges(p, c, outgoing.get(), outdegree, &all_out));
+    return create_from(p, c, all_in, all_out, weighted, true, tag, out);
 }
-
-namespace {
-
-// What every process named, brought together by everybody: edges in the order of the naming ranks.
-Err gather_edges(Process& p, Comm& c, int32_t count_tag, int32_t edge_tag, const Edge* mine, int32_t count,
-                 Scratch<int64_t>& counts, Edge** all, int64_t* total) {
-    const type::Type& byte = coll::byte_type();
-    coll::Team team = coll::local_team(c);
-    coll::Schedule* s = nullptr;
-    int64_t bytes = int64_t{count} * static_cast<int64_t>(sizeof(Edge));
-    WEFT_TRY(coll::open_tagged(p, c, count_tag, false, &s));
-    coll::add_allgather(*s, team, {&bytes, 8, &byte}, coll::Blocks({counts.get(), 8, &byte}));
-    WEFT_TRY(coll::run(*s));
-    Scratch<int64_t> places(c.size);
-    if (!places) return no_memory();
-    int64_t sum = 0;
-    for (int32_t i = 0; i < c.size; i++) {
-        places[i] = sum;
-        sum += counts[i];
-    }
-    auto* edges = static_cast<Edge*>(malloc(static_cast<size_t>(sum + 1)));
-    if (edges == nullptr) return no_memory();
-    Err e = coll::open_tagged(p, c, edge_tag, false, &s);
-    if (e == Err::ok) {
-        coll::add_allgather(*s, team, {const_cast<Edge*>(mine), bytes, &byte},
-                            coll::Blocks(edges, coll::Numbers(counts.get()), coll::Numbers(places.get()), &byte));
-        e = coll::run(*s);
-    }
-    if (e != Err::ok) {
-        free(edges);
-        return e;
-    }
-    *all = edges;
-    *total = sum / static_cast<int64_t>(sizeof(Edge));
-    return Err::ok;
-}
-
-}  // namespace
 
 Err dist_graph_create(Process& p, Comm& c, int n, const int* sources, const int* degrees, const int* destinations,
-                      const int* weights, Info*, int, Comm** out) {
+                      const int* weights, Info*, int reorder, Comm** out) {
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
-    int32_t count_tag = comm::take_tag(c), edge_tag = comm::take_tag(c), tag = comm::take_tag(c);
+    int32_t tag = comm::take_tag(c);
     WEFT_TRY(check_peers(n, sources, c.size));
     int64_t named = 0;
     for (int i = 0; i < n; i++) {
@@ -251,37 +287,14 @@ Err dist_graph_create(Process& p, Comm& c, int n, const int* sources, const int*
     WEFT_TRY(check_peers(static_cast<int>(named), destinations, c.size));
     WEFT_TRY(check_weights(static_cast<int>(named), weights));
     Scratch<Edge> mine(named);
-    Scratch<int64_t> counts(c.size);
-    if (!mine || !counts) return no_memory();
+    if (!mine) return no_memory();
     int32_t k = 0;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < degrees[i]; j++, k++)
             mine[k] = {sources[i], destinations[k], weights_given(weights) ? weights[k] : 1};
-
-    Edge* all = nullptr;
-    int64_t total = 0;
-    WEFT_TRY(gather_edges(p, c, count_tag, edge_tag, mine.get(), k, counts, &all, &total));
-    int32_t in = 0, outgoing = 0;
-    for (int64_t i = 0; i < total; i++) {
-        in += all[i].destination == c.rank;
-        outgoing += all[i].source == c.rank;
-    }
-    Topology* t = make_adjacent(in, outgoing, !unweighted(weights));
-    if (t != nullptr) {
-        in = outgoing = 0;
-        for (int64_t i = 0; i < total; i++) {
-            if (all[i].destination == c.rank) {
-                sources_of(*t)[in] = all[i].source;
-                source_weights_of(*t)[in++] = all[i].weight;
-            }
-            if (all[i].source == c.rank) {
-                destinations_of(*t)[outgoing] = all[i].destination;
-                destination_weights_of(*t)[outgoing++] = all[i].weight;
-            }
-        }
-    }
-    free(all);
-    return t == nullptr ? no_memory() : attach(p, c, t, tag, out);
+    Edges all;
+    WEFT_TRY(gather_edges(p, c, mine.get(), k, &all));
+    return create_from(p, c, all, all, !unweighted(weights), reorder != 0, tag, out);
 }
 
 Err dist_graph_neighbors_count(Process&, Comm& c, int* indegree, int* outdegree, int* weighted) {

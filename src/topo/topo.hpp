@@ -17,7 +17,7 @@ using obj::Info;
 using obj::Process;
 using obj::Topology;
 
-// Creation; *out is null for processes that are left over. Ranks keep their order: `reorder` is a permission only.
+// Creation; *out is null for processes that are left over. With `reorder` ranks are given out anew, see remap.hpp.
 Err cart_create(Process&, Comm&, int ndims, const int* dims, const int* periods, int reorder, Comm** out);
 Err cart_sub(Process&, Comm&, const int* remain_dims, Comm** out);
 Err graph_create(Process&, Comm&, int nnodes, const int* index, const int* edges, int reorder, Comm** out);

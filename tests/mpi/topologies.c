@@ -113,7 +113,7 @@ static void graphs(void) {
         index[i] = n;
     }
     MPI_Comm graph;
-    OK(MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 1, &graph));
+    OK(MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &graph));
     OK(MPI_Graphdims_get(graph, &nodes, &nedges));
     CHECK(nodes == size && nedges == n, "%d nodes, %d edges", nodes, nedges);
     OK(MPI_Graph_neighbors_count(graph, rank, &count));
