@@ -51,13 +51,17 @@ class Verdicts(unittest.TestCase):
         s = bars.Session([libraries.Library(n, n.upper(), [], pathlib.Path(), "") for n in ("weft", "a", "b")],
                          None, 1, False)
         for name, values in samples.items():
-            for value in values:
-                s.add(name, "k", value)
+            for rep, value in enumerate(values):
+                s.add(rep, name, "k", value)
         return s
 
     def test_cost_below_the_best_peer(self):
-        row = bars.against_best(self.session(weft=[2, 1, 3], a=[4], b=[5]), "w", "k", "us", True, 1.0, True)
+        row = bars.against_best(self.session(weft=[2, 1, 3], a=[4, 4, 4], b=[5]), "w", "k", "us", True, 1.0, True)
         self.assertEqual((row.ratio, row.verdict()), (0.5, "met"))
+
+    def test_a_change_of_pace_meets_both_sides(self):
+        row = bars.against_best(self.session(weft=[1, 10, 1], a=[2, 20, 20], b=[50]), "w", "k", "us", True, 1.0, True)
+        self.assertEqual(row.ratio, 0.5)
 
     def test_cost_above_the_best_peer(self):
         row = bars.against_best(self.session(weft=[4.5], a=[4], b=[50]), "w", "k", "us", True, 1.0, True)

@@ -1,7 +1,8 @@
 """`weft bench bars`: every bar the project sets itself, measured with default settings and interleaved repetitions.
 
-One repetition is one launch of every library; its value is the median of the windows inside that launch. All of them
-are printed, then the table. A missed bar is a result, not an error: the exit status tells only whether it could be
+One repetition is one launch of every library; its value is the median of the windows inside that launch. A bar against
+another library is the median over the repetitions of the ratio within each: a machine that changes its pace between two
+repetitions, as a virtual one does, then changes it for both sides. All values are printed, then the table. A missed bar is a result, not an error: the exit status tells only whether it could be
 measured.
 """
 import json
@@ -47,22 +48,26 @@ class Session:
         self.samples, self.labels, self.broken = {}, {lib.name: lib.label for lib in found}, {}
         self.progress = None
 
-    def add(self, name, key, value):
-        self.samples.setdefault(key, {}).setdefault(name, []).append(value)
+    def add(self, rep, name, key, value):
+        self.samples.setdefault(key, {}).setdefault(name, {})[rep] = value
 
     def library(self, name):
         return next((lib for lib in self.found if lib.name == name), None)
 
     def middle(self, key, name="weft"):
         values = self.samples.get(key, {}).get(name)
-        return median(values) if values else None
+        return median(values.values()) if values else None
 
     def best_peer(self, key, best):
-        peers = {n: median(v) for n, v in self.samples.get(key, {}).items() if n not in ("weft", "plain")}
-        if not peers:
-            return None, None
-        name = best(peers, key=peers.get)
-        return self.labels[name], peers[name]
+        """The name, not the label, of the peer with the best median."""
+        peers = {n: median(v.values()) for n, v in self.samples.get(key, {}).items() if n not in ("weft", "plain")}
+        return best(peers, key=peers.get) if peers else None
+
+    def ratio(self, key, name, other_key=None, mine="weft"):
+        """The median over the repetitions that have both."""
+        ours, theirs = self.samples.get(key, {}).get(mine, {}), self.samples.get(other_key or key, {}).get(name, {})
+        both = [ours[rep] / theirs[rep] for rep in ours if rep in theirs]
+        return median(both) if both else None
 
 
 def amount(value, unit):
@@ -94,7 +99,7 @@ def by_bench(key, ranks, args, confine=False, timeout_s=60):
             for line in lines:
                 name = key if len(lines) == 1 else f"{key} {line['test']} {size_name(line['bytes'])}"
                 value = median(line["samples"])
-                session.add(library.name, name, value)
+                session.add(rep, library.name, name, value)
                 show(session, rep, library.name, name, value)
     return run
 
@@ -112,8 +117,8 @@ def limits(session, rep):
         session.broken["weft: limits"] = str(why)
         return
     for key, line in lines.items():
-        for value in line["samples"]:
-            session.add("weft", f"limits {key}", value)
+        for i, value in enumerate(line["samples"]):
+            session.add((rep, i), "weft", f"limits {key}", value)
         show(session, rep, "weft", f"limits {key} ({line['unit']})", median(line["samples"]))
 
 
@@ -122,7 +127,7 @@ def comparator(key, args, confine=False):
         session.progress.begin(f"plain C: {key}, {rep + 1} of {session.reps}")
         where = set(runner.cpus()[:1]) if confine else None
         line = runner.plain(session.plain_dir, args, confine=where)[0]
-        session.add("plain", key, median(line["samples"]))
+        session.add(rep, "plain", key, median(line["samples"]))
         show(session, rep, "plain", key, median(line["samples"]))
     return run
 
@@ -140,31 +145,27 @@ def startup(ranks):
             except runner.Broken as why:
                 session.broken[f"{library.name}: {key}"] = str(why)
                 continue
-            session.add(library.name, key, value)
+            session.add(rep, library.name, key, value)
             show(session, rep, library.name, key + " (ms)", value)
     return run
 
 
 def against_best(session, what, key, unit, lower_is_better, limit, at_most):
     mine = session.middle(key)
-    label, other = session.best_peer(key, min if lower_is_better else max)
-    note = ""
-    ratio = None
-    if mine is None:
-        note = "Weft not measured"
-    elif other is None:
-        note = "no peer measured"
-    else:
-        # "at most" compares costs (mine / theirs); "at least" compares merits, larger is better whatever the unit.
-        ratio = mine / other if at_most or not lower_is_better else other / mine
-    return Row(what, amount(mine, unit), amount(other, f"{unit} ({label})"), ratio, limit,
-               at_most, note)
+    peer = session.best_peer(key, min if lower_is_better else max)
+    ratio = session.ratio(key, peer)
+    if ratio is None:
+        return Row(what, amount(mine, unit), "-", None, limit, at_most,
+                   "Weft not measured" if mine is None else "no peer measured")
+    # "at most" compares costs (mine / theirs); "at least" compares merits, larger is better whatever the unit.
+    return Row(what, amount(mine, unit), amount(session.middle(key, peer), f"{unit} ({session.labels[peer]})"),
+               ratio if at_most or not lower_is_better else 1 / ratio, limit, at_most)
 
 
 def against_key(session, what, key, other_key, unit, limit, other_name="weft", text=""):
-    mine, other = session.middle(key), session.middle(other_key, other_name)
-    ratio = mine / other if mine and other else None
-    return Row(what, amount(mine, unit), amount(other, f"{unit} {text}".strip()), ratio, limit, True)
+    return Row(what, amount(session.middle(key), unit),
+               amount(session.middle(other_key, other_name), f"{unit} {text}".strip()),
+               session.ratio(key, other_name, other_key), limit, True)
 
 
 def by_size(session, test, unit, lower_is_better):
@@ -207,8 +208,9 @@ def launcher_rows(s):
     for ranks in (2, 8):
         key = f"PSS per rank, {ranks} ranks"
         mine = s.middle(key)
-        label, other = s.best_peer(key, min)
-        rows.append(Row(key + ", of 3 MB", amount(mine, "MB"), amount(other, f"MB ({label})"),
+        peer = s.best_peer(key, min)
+        rows.append(Row(key + ", of 3 MB", amount(mine, "MB"),
+                        amount(s.middle(key, peer), f"MB ({s.labels.get(peer)})"),
                         mine / 3 if mine else None, 1, True))
     for kind in ("persistent", "mprobe"):
         rows.append(against_key(s, f"8 B latency, {kind} against plain", f"variants {kind} 8 B", "variants plain 8 B",
@@ -239,7 +241,8 @@ def every_repetition(session):
     print("\nEvery repetition (one launch each; for the limits the pool of all pairs)")
     rows = []
     for key, by_name in session.samples.items():
-        for name, values in by_name.items():
+        for name, by_rep in by_name.items():
+            values = list(by_rep.values())
             shown = " ".join(number(v) for v in values) if len(values) <= 16 else f"n = {len(values)}"
             rows.append([key, session.labels.get(name, "plain C"), number(median(values)), spread(values), shown])
     print(table(["measurement", "library", "median", "range", "values"], rows, left=2))
@@ -296,7 +299,8 @@ def run(root, groups, reps, only, quick, out):
         print(f"broken: {what}: {why}")
     if out:
         pathlib.Path(out).write_text(json.dumps({
-            "machine": about, "samples": session.samples, "broken": session.broken,
+            "machine": about, "samples": {k: {n: list(v.values()) for n, v in by_name.items()}
+                                          for k, by_name in session.samples.items()}, "broken": session.broken,
             "bars": [{"what": r.what, "weft": r.measured, "against": r.against, "ratio": r.ratio, "limit": r.limit,
                       "verdict": r.verdict()} for r in rows]}, indent=1), encoding="utf-8")
     return 1 if any(name.startswith("weft:") for name in session.broken) or "weft" in absent else 0

@@ -663,7 +663,7 @@ void poll_for(Process& p, const Request& r, int peer) {
     for (uint32_t polls = l.limits.spin_polls; polls != 0 && !r.done();) {
         if (l.shm.ready(in)) {
             LaneGuard g(l);
-            if (!l.shm.poll_from(in, Arrivals{g, p}, 1)) return;
+            if (!l.shm.poll_from<1>(in, Arrivals{g, p})) return;
             polls = l.limits.spin_polls;
         } else {
             // As in recv_inline().

@@ -106,8 +106,8 @@ struct Shm {
             moved |= poll_from(in[active[i]], sink);
         return moved;
     }
-    template <class S>
-    bool poll_from(In& i, S&& sink, uint32_t burst = 64) {
+    template <uint32_t burst = 64, class S>
+    bool poll_from(In& i, S&& sink) {
         uint32_t h = i.head.load(std::memory_order_relaxed);
         const uint32_t start = h;
         for (; h - start < burst; ++h) {
