@@ -3,6 +3,7 @@
 #include "base/object.hpp"
 
 namespace weft::lane { struct Unexpected; }
+namespace weft::wire { struct Cell; }
 
 namespace weft::obj {
 
@@ -10,8 +11,9 @@ struct Comm;
 
 struct Message : Object {
     void* unused_;                 // the pools' link
-    lane::Unexpected* unexpected;  // null: MPI_MESSAGE_NO_PROC
-    Comm* comm;
+    lane::Unexpected* unexpected;  // off its queue; null where it never was on one
+    Comm* comm;                    // null: MPI_MESSAGE_NO_PROC
+    const wire::Cell** kept;       // where its ring says the line is that it came in (Shm::keep); else null
 };
 
 }  // namespace weft::obj

@@ -1,50 +1,38 @@
-// The short paths of matched probes: a message that fits its header's cache line goes from the ring to its handle, and
-// from there to the user, without a queue or a request. Included by p2p/ only; all take the lane's guard or are under it.
+// The short paths of matched probes: a message that fits its header's cache line stays in its ring until it is received,
+// without a queue or a request. Included by p2p.hpp; all take the lane's guard or are under it.
 #pragma once
-#include <cstring>
-
 #include "obj/message.hpp"
-#include "p2p/p2p.hpp"
+#include "p2p/recv.hpp"
 
 namespace weft::p2p {
 
-// Takes the next message of `in` into a handle if it is the one wanted.
-inline bool match_inline(LaneGuard& g, Comm& c, Envelope e, wire::shm::Shm::In& in, Message** out, Status* s) {
+// Makes a handle of the next message of `in` if it is the one wanted; its line is kept where it is.
+WEFT_INLINE bool match_inline(LaneGuard& g, Comm& c, Envelope e, wire::shm::Shm::In& in, Message** out, Status* s) {
     lane::Lane& l = g.lane;
+    auto* m = reinterpret_cast<Message*>(l.requests.free);
+    if (WEFT_UNLIKELY(in.kept != nullptr || m == nullptr)) return false;
     const wire::Cell* cell = next_if_wanted(g, c, e, in);
-    if (cell == nullptr) return false;
-    auto* u = static_cast<Unexpected*>(l.unexpected_pool.take());
-    if (u == nullptr) return false;
-    auto* m = static_cast<Message*>(l.requests.take());
-    if (m == nullptr) {
-        l.unexpected_pool.give(u);
-        return false;
-    }
-    const auto bytes = static_cast<uint8_t>(cell->word.load(std::memory_order_relaxed) >> 16);
-    // What an unexpected message is once it is off its lists.
-    u->header = wire::Header{message, bytes, 0, e.rank, cell->tag, cell->context};
-    u->peer = c.routes[e.rank].peer;
-    u->sync = u->offered = 0;
-    u->ready = 1;
-    u->bytes = bytes;
-    u->taker = nullptr;
-    u->data = nullptr;
-    copy_small(u->small, cell->payload, bytes);
-    l.shm.consumed(in, in.head.load(std::memory_order_relaxed) + 1);
-    *m = Message{{Kind::message, 0}, nullptr, u, &c};
-    if (!obj::is_predefined(c)) obj::retain(c);
+    if (WEFT_UNLIKELY(cell == nullptr)) return false;
+    l.requests.free = l.requests.free->next;
+    m->kind = Kind::message;
+    m->id = 0;
+    m->unexpected = nullptr;
+    m->comm = &c;
+    m->kept = &in.kept;
+    if (WEFT_UNLIKELY(!obj::is_predefined(c))) obj::retain(c);
     if (s != nullptr) {
-        s->source = u->header.source;
-        s->tag = u->header.tag;
+        s->source = e.rank;
+        s->tag = cell->tag;
         s->cancelled = 0;
-        s->bytes = bytes;
+        s->bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
     }
+    l.shm.keep(in);
     *out = m;
     return true;
 }
 
-// Waits for it at most `polls` looks.
-inline bool mprobe_inline(Process& p, Comm& c, Envelope e, uint32_t polls, Message** out, Status* s) {
+// Looks for it at most `polls` times. False: nothing happened, go the slow way.
+WEFT_INLINE bool match_within(Process& p, Comm& c, Envelope e, uint32_t polls, Message** out, Status* s) {
     const obj::Route& from = c.routes[e.rank];
     if (from.way != obj::Route::shm) return false;  // MPI_ANY_SOURCE, too, has a chair there
     lane::Lane& l = *p.lane;
@@ -62,24 +50,30 @@ inline bool mprobe_inline(Process& p, Comm& c, Envelope e, uint32_t polls, Messa
     return false;
 }
 
-// Receives a message that is all here into a dense buffer that can hold it.
-inline bool mrecv_inline(Process& p, const Buffer& b, Message** message, Status* s) {
-    Message* m = *message;
-    Unexpected* u = m->unexpected;
-    if (u == nullptr || !b.type->is(type::Type::dense)) return false;
-    LaneGuard g(*p.lane);
-    if (!u->ready || u->offered || u->sync || u->data != nullptr || u->bytes > b.bytes()) return false;
-    copy_small(b.base, u->small, static_cast<size_t>(u->bytes));
+WEFT_INLINE bool mprobe_inline(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
+    return match_within(p, c, e, p.lane->limits.spin_polls, out, s);
+}
+
+// Receives a message whose line is kept into a dense buffer that can hold it. ≤ 40 instructions, no call.
+WEFT_INLINE bool mrecv_inline(Process& p, const Buffer& b, Message** message, Status* s) {
+    Message& m = **message;
+    if (WEFT_UNLIKELY(m.kept == nullptr || !type::is_dense(*b.type))) return false;
+    lane::LaneTry guard(*p.lane);
+    if (WEFT_UNLIKELY(!guard)) return false;
+    const wire::Cell* cell = *m.kept;
+    const wire::Header h = cell->header(cell->word.load(std::memory_order_relaxed));
+    if (WEFT_UNLIKELY(h.bytes > type::bytes_of(b))) return false;
+    copy_small(anonymous(b.base), cell->payload, h.bytes);
     if (s != nullptr) {
-        s->source = u->header.source;
-        s->tag = u->header.tag;
+        s->source = h.source;
+        s->tag = h.tag;
         s->cancelled = 0;
-        s->bytes = u->bytes;
+        s->bytes = h.bytes;
     }
-    g.lane.unexpected_pool.give(u);
-    if (!obj::is_predefined(*m->comm)) obj::release(*m->comm);
-    m->kind = Kind::dead;
-    g.lane.requests.give(m);
+    *m.kept = nullptr;
+    if (WEFT_UNLIKELY(!obj::is_predefined(*m.comm))) obj::release(*m.comm);
+    m.kind = Kind::dead;
+    p.lane->requests.give(&m);
     *message = nullptr;
     return true;
 }

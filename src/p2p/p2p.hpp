@@ -59,5 +59,6 @@ void complete_special(Process&, Request& r, Err e);
 
 }  // namespace weft::p2p
 
+#include "p2p/matched.hpp"
 #include "p2p/recv.hpp"
 #include "p2p/send.hpp"

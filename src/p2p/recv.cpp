@@ -2,8 +2,6 @@
 
 #include "obj/handles.hpp"
 #include "obj/message.hpp"
-#include "p2p/matched.hpp"
-
 #include "p2p/p2p.hpp"
 
 namespace weft::p2p {
@@ -16,6 +14,23 @@ void fill(Status* s, const Unexpected& u) {
     s->tag = u.header.tag;
     s->cancelled = 0;
     s->bytes = u.bytes;
+}
+
+// A matched message as what it is otherwise: an unexpected one off its queue. Null when out of memory.
+Unexpected* unexpected_of(LaneGuard& g, Message& m) {
+    if (m.kept == nullptr) return m.unexpected;
+    auto* u = static_cast<Unexpected*>(g.lane.unexpected_pool.take());
+    if (u == nullptr) return nullptr;
+    memset(static_cast<void*>(u), 0, offsetof(Unexpected, small));
+    const wire::Cell& cell = **m.kept;
+    u->header = cell.header(cell.word.load(std::memory_order_relaxed));
+    u->peer = m.comm->routes[u->header.source].peer;
+    u->bytes = u->header.bytes;
+    u->ready = 1;
+    memcpy(u->small, cell.payload, u->header.bytes);
+    *m.kept = nullptr;
+    m.kept = nullptr;
+    return m.unexpected = u;
 }
 
 void from_nobody(Request& r) {
@@ -108,7 +123,7 @@ Err probe(Process& p, Comm& c, Envelope e, Status* s) {
 }
 
 Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s) {
-    if (mprobe_inline(p, c, e, 1, out, s)) {
+    if (match_within(p, c, e, 1, out, s)) {
         *found = true;
         return Err::ok;
     }
@@ -126,7 +141,7 @@ Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status*
     if (m == nullptr) return fail(Err::no_mem, "no memory for a message handle");
     unlink_unexpected(g, *u);
     fill(s, *u);
-    *m = Message{{Kind::message, 0}, nullptr, u, &c};
+    *m = Message{{Kind::message, 0}, nullptr, u, &c, nullptr};
     if (!obj::is_predefined(c)) obj::retain(c);
     *found = true;
     *out = m;
@@ -134,7 +149,6 @@ Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status*
 }
 
 Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
-    if (mprobe_inline(p, c, e, p.lane->limits.spin_polls, out, s)) return Err::ok;
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {
@@ -147,7 +161,9 @@ Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
 Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
     LaneGuard g(*p.lane);
     Message* m = *message;
-    const bool nobody = m->unexpected == nullptr;
+    const bool nobody = m->comm == nullptr;
+    Unexpected* u = nobody ? nullptr : unexpected_of(g, *m);
+    if (u == nullptr && !nobody) return fail(Err::no_mem, "no memory for a message");
     Comm& c = nobody ? p.self : *m->comm;
     Request* r = make_request(g, c, b, obj::proc_null, obj::any_tag, Request::is_recv);
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
@@ -158,7 +174,7 @@ Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
         complete(g, *r, 0);
         return Err::ok;
     }
-    take_unexpected(g, p, *r, *m->unexpected);
+    take_unexpected(g, p, *r, *u);
     if (!obj::is_predefined(c)) obj::release(c);
     m->kind = Kind::dead;
     g.lane.requests.give(m);
@@ -166,7 +182,6 @@ Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
 }
 
 Err mrecv(Process& p, Buffer b, Message** message, Status* s) {
-    if (mrecv_inline(p, b, message, s)) return Err::ok;
     Request* r = nullptr;
     WEFT_TRY(imrecv(p, b, message, &r));
     wait(p, *r);

@@ -182,6 +182,46 @@ TYPED_TEST(WireContract, WhatTheSinkLeavesIsOfferedAgain) {
 
 // ---- the shared-memory wire alone
 
+// A line that is kept stays readable for as long as that, however often its place is used again meanwhile.
+TEST(Shm, AKeptLineOutlivesItsPlace) {
+    ShmPair pair;
+    int sent = 0;
+    auto send = [&] {
+        Cell* c = pair.a.reserve(1);
+        if (c == nullptr) return false;
+        memcpy(c->payload, &sent, sizeof sent);
+        pair.a.commit(1, c, Header{1, sizeof sent, 0, 0, sent, 0});
+        ++sent;
+        return true;
+    };
+    auto value_of = [](const Cell* c) {
+        int v;
+        memcpy(&v, c->payload, sizeof v);
+        return v;
+    };
+    struct Drop {
+        bool take(uint64_t, const Cell&) { return false; }
+        bool arrive(int, const Header&, const char*, const char*) { return true; }
+    };
+    wire::shm::Shm::In& in = pair.b.in[0];
+    for (int round = 0; round < 300; ++round) {
+        const int kept = sent;
+        ASSERT_TRUE(send());
+        ASSERT_TRUE(pair.b.ready(in));
+        pair.b.keep(in);
+        for (int more = round; more > 0; --more) {
+            ASSERT_TRUE(send());
+            ASSERT_EQ(value_of(in.kept), kept);
+            ASSERT_TRUE(pair.b.poll(Drop{}));
+        }
+        while (send()) {}   // as far as the ring goes: over the place, where it has been given back
+        ASSERT_EQ(value_of(in.kept), kept);
+        ASSERT_EQ(in.kept->tag, kept);
+        in.kept = nullptr;
+        while (pair.b.poll(Drop{})) {}
+    }
+}
+
 // Litmus of commit/poll: whatever the interleaving, a message that is seen is whole, in order, and seen once; also while
 // the reader changes its mind about where in a line chunks should begin.
 TEST(Shm, ConcurrentStreamIsWholeAndInOrder) {

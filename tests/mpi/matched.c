@@ -129,6 +129,45 @@ static void outliving(void) {
     for (int i = 0; i < 20 && rank == 0; i++) CHECK(v[i] == (i % 2 ? 0 : i / 2), "element %d: %d", i, v[i]);
 }
 
+// Handles that are held while their ring goes round many times: of one line each, one after the other and two at once.
+static void held_long(void) {
+    enum { n = 3000 };
+    MPI_Message m[2];
+    MPI_Status s;
+    MPI_Request r;
+    int64_t v;
+    if (rank == 1) {
+        for (v = 0; v < n; v++) OK(MPI_Send(&v, 1, MPI_INT64_T, 0, (int)(v % 3), MPI_COMM_WORLD));
+        OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    } else if (rank == 0) {
+        for (int i = 0; i < n;) {
+            const int hold = 2 + i % 700, first = i;
+            OK(MPI_Mprobe(1, i % 3, MPI_COMM_WORLD, &m[0], &s));
+            expect(&s, 1, i % 3, 8);
+            i++;
+            OK(MPI_Mprobe(1, MPI_ANY_TAG, MPI_COMM_WORLD, &m[1], &s));
+            expect(&s, 1, i % 3, 8);
+            for (i++; i < n && i < first + hold; i++) {
+                v = -1;
+                OK(MPI_Recv(&v, 1, MPI_INT64_T, 1, i % 3, MPI_COMM_WORLD, &s));
+                CHECK(v == i, "%d, not %d", (int)v, i);
+            }
+            for (int k = 0; k < 2; k++) {
+                v = -1;
+                if (first % 4 == k) {
+                    OK(MPI_Imrecv(&v, 1, MPI_INT64_T, &m[k], &r));
+                    OK(MPI_Wait(&r, &s));
+                } else {
+                    OK(MPI_Mrecv(&v, 1, MPI_INT64_T, &m[k], &s));
+                }
+                expect(&s, 1, (first + k) % 3, 8);
+                CHECK(v == first + k && m[k] == MPI_MESSAGE_NULL, "%d, not %d", (int)v, first + k);
+            }
+        }
+        OK(MPI_Send(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD));
+    }
+}
+
 // What matched probes are for: threads that probe for anything, and each receives what it has probed.
 enum { threads = 4, messages = 400 };
 static int seen[messages];
@@ -181,6 +220,7 @@ int main(int argc, char** argv) {
     from_nobody();
     modes_and_errors();
     outliving();
+    held_long();
     if (provided == MPI_THREAD_MULTIPLE) by_threads();
     free(data);
     return finish();

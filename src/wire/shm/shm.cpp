@@ -80,6 +80,12 @@ bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
     return o.bulk_tail + most - o.bulk_freed <= bulk_bytes;
 }
 
+void Shm::save_kept(In& i) {
+    if (i.kept == &i.spare) return;
+    memcpy(static_cast<void*>(&i.spare), i.kept, sizeof i.spare);
+    i.kept = &i.spare;
+}
+
 void Shm::ring_bell(int peer) {
     Door* d = door(peer);
     d->bells[me / 64].fetch_or(1ull << (me % 64), std::memory_order_seq_cst);

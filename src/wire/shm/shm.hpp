@@ -37,6 +37,8 @@ struct Shm {
         bool active;
         bool busy;                    // had traffic since the last sweep
         uint8_t phase_before;         // of the last expect_at()
+        const Cell* kept;             // see keep(); null: none
+        Cell spare;
     };
 
     // Maps its structures onto [base, base + Layout::bytes()). Err::no_mem when out of memory.
@@ -137,8 +139,16 @@ struct Shm {
         i.busy = true;
         if (WEFT_UNLIKELY(h - i.published >= ring_cells / 4)) publish(i, h);
     }
+    // Moves past the next cell, which can be read at `kept` until that is set to null. One of each ring at a time: the
+    // caller sees to it that none is kept. Its place is given back like any other; only then is it copied.
+    WEFT_INLINE void keep(In& i) {
+        const uint32_t h = i.head.load(std::memory_order_relaxed);
+        i.kept = &i.cells[h & mask];
+        consumed(i, h + 1);
+    }
     void publish(In& i, uint32_t h) {
         i.published = h;
+        if (WEFT_UNLIKELY(i.kept != nullptr)) save_kept(i);
         i.ring->consumed.store(h, std::memory_order_release);  // pairs with refresh()
     }
 
@@ -169,6 +179,7 @@ struct Shm {
 
 private:
     bool refresh(Out& o);
+    WEFT_COLD static void save_kept(In& i);
     WEFT_COLD void ring_bell(int peer);
     WEFT_COLD void answer_bells();
     void activate(int peer);
