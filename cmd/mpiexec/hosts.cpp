@@ -85,9 +85,11 @@ int slots_of_file(const std::string& file) {
         if (!(words >> host)) continue;
         int slots = slots_of(host);
         while (words >> word)
-            if (word.rfind("slots=", 0) == 0) slots = atoi(word.c_str() + 6);
+            if (word.rfind("slots=", 0) == 0 && (slots = atoi(word.c_str() + 6)) < 1)
+                die(2, "-hostfile %s: %s: expected a number from 1", file.c_str(), word.c_str());
         total += slots;
     }
+    if (total == 0) die(2, "-hostfile %s names no host", file.c_str());
     return total;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "debugger.hpp"
 #include "job.hpp"
@@ -134,17 +135,19 @@ bool Job::connect_streams(Rank& r, Spawn* s, std::vector<int>* close_after) {
 
     auto stream = [&](const std::string& pattern, Sink* sink, std::unique_ptr<LineReader>* reader, int* end) {
         if (!pattern.empty()) {
-            *end = opened(fill_pattern(pattern, r).c_str(), O_WRONLY | O_CREAT | O_TRUNC);
+            std::filesystem::path file = fill_pattern(pattern, r);
+            std::error_code ignored;  // what cannot be made cannot be opened either, and that is said
+            if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ignored);
+            *end = opened(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC);
             return *end >= 0;
         }
-        if (!plan_.label && !plan_.timestamp) return true;
+        if (plan_.label.empty() && !plan_.timestamp) return true;
         int ends[2];
         if (pipe2(ends, O_CLOEXEC) != 0) {
             say("cannot make a pipe for rank %d: %s (errno %d)", r.start.rank, strerror(errno), errno);
             return false;
         }
-        std::string label = plan_.label ? "[" + std::to_string(r.start.rank) + "] " : "";
-        *reader = std::make_unique<LineReader>(ends[0], sink, label, plan_.timestamp);
+        *reader = std::make_unique<LineReader>(ends[0], sink, fill_pattern(plan_.label, r), plan_.timestamp);
         *end = ends[1];
         close_after->push_back(ends[1]);
         return true;

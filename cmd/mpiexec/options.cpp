@@ -96,6 +96,28 @@ void mca(Parser&, const std::string* a) {
     say("warning: --mca %s %s is an Open MPI setting and is skipped", a[0].c_str(), a[1].c_str());
 }
 
+// What matters only where ranks are started on other machines.
+void elsewhere(Parser&, const std::string* a) {
+    say("warning: \"%s\" chooses how other machines are reached; all ranks start on this one, and it is skipped", a->c_str());
+}
+
+void output_files(Parser& p, const std::string& out, const std::string& err) {
+    p.plan.out_pattern = out;
+    p.plan.err_pattern = err;
+}
+
+void output(Parser& p, const std::string* a) {
+    for (const std::string& word : split(*a, ',')) {
+        std::string value = word.find('=') == std::string::npos ? "" : word.substr(word.find('=') + 1);
+        if (word == "tag" || word == "rank") p.plan.label = "[%r] ";
+        else if (word == "timestamp") p.plan.timestamp = true;
+        else if (word == "merge" || word == "merge-stderr-to-stdout") p.plan.merge_stderr = true;
+        else if (word.rfind("dir=", 0) == 0 && !value.empty()) output_files(p, value + "/rank.%r/stdout", value + "/rank.%r/stderr");
+        else if (word.rfind("file=", 0) == 0 && !value.empty()) output_files(p, value + ".%r.out", value + ".%r.err");
+        else die(usage_error, "-output %s: expected tag, timestamp, merge, dir=DIR or file=NAME", word.c_str());
+    }
+}
+
 const Option options[] = {
     {"n np", 1, "N", "number of ranks (default: the slots of -host or -hostfile, the tasks of a Slurm allocation, else 1)",
      [](Parser& p, const std::string* a) { p.app.ranks = number("n", *a, 1, 1 << 20); }},
@@ -104,7 +126,12 @@ const Option options[] = {
     {"ppn N perhost npernode", 1, "N", "ranks per host; gives the number of ranks where -n is absent",
      [](Parser& p, const std::string* a) { p.per_node = number("ppn", *a, 1, 1 << 20); }},
     {"host hosts H", 1, "A[:K],...", "hosts with slots; they must name this machine",
-     [](Parser& p, const std::string* a) { p.slots += slots_of_list(*a); p.app.host = *a; }},
+     [](Parser& p, const std::string* a) {
+         int slots = slots_of_list(*a);
+         if (slots == 0) die(usage_error, "-host \"%s\" names no host", a->c_str());
+         p.slots += slots;
+         p.app.host = *a;
+     }},
     {"hostfile f machinefile", 1, "FILE", "hosts, one on a line, with :K or slots=K",
      [](Parser& p, const std::string* a) { p.slots += slots_of_file(*a); }},
     {"configfile app", 1, "FILE", "read sections of the command line from FILE, one on a line (# comments, \\ continues)",
@@ -141,7 +168,9 @@ const Option options[] = {
      }},
 
     {"l tag-output prepend-rank label", 0, "", "begin every line of output with the rank; lines stay whole",
-     [](Parser& p, const std::string*) { p.plan.label = true; }},
+     [](Parser& p, const std::string*) { p.plan.label = "[%r] "; }},
+    {"prepend-pattern", 1, "TEXT", "begin every line of output with this text (%r rank, %a program, %h host, %p mpiexec's pid)",
+     [](Parser& p, const std::string* a) { p.plan.label = *a; }},
     {"timestamp-output", 0, "", "begin every line of output with the time",
      [](Parser& p, const std::string*) { p.plan.timestamp = true; }},
     {"merge-stderr-to-stdout", 0, "", "stderr of the ranks goes where their stdout goes",
@@ -150,6 +179,9 @@ const Option options[] = {
      [](Parser& p, const std::string* a) { p.plan.out_pattern = *a; }},
     {"errfile-pattern", 1, "FILE", "the same for stderr",
      [](Parser& p, const std::string* a) { p.plan.err_pattern = *a; }},
+    {"output-filename", 1, "DIR", "stdout and stderr of each rank to DIR/rank.%r/stdout and DIR/rank.%r/stderr",
+     [](Parser& p, const std::string* a) { output_files(p, *a + "/rank.%r/stdout", *a + "/rank.%r/stderr"); }},
+    {"output", 1, "WHAT,...", "tag, timestamp, merge, dir=DIR or file=NAME: as the options above", output},
 
     {"bind-to", 1, "WHAT[:N]", "none, hwthread, core, numa or socket (default: equal shares of the CPUs, none if ranks "
      "outnumber them)",
@@ -174,7 +206,8 @@ const Option options[] = {
     {"memory-alloc-kinds", 1, "KINDS", "kinds of memory the program asks for, as mpi,system",
      [](Parser& p, const std::string* a) { p.plan.memory_kinds = *a; }},
     {"mca gmca pmixmca prtemca", 2, "NAME VALUE", "", mca},
-    {"dry-run", 0, "", "say what would start where, and start nothing",
+    {"launcher bootstrap launcher-exec bootstrap-exec rmk iface", 1, "NAME", "", elsewhere},
+    {"dry-run do-not-launch", 0, "", "say what would start where, and start nothing",
      [](Parser& p, const std::string*) { p.plan.dry_run = true; }},
     {"v verbose", 0, "", "say what is started", [](Parser& p, const std::string*) { p.plan.verbose = true; }},
     {"version V", 0, "", "say the version", [](Parser&, const std::string*) {

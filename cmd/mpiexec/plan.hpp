@@ -29,7 +29,8 @@ struct Plan {
     std::vector<std::pair<std::string, std::string>> genv;
     bool pass_environment = true;             // -genvnone: ranks start with an empty one
     std::vector<std::string> only_variables;  // -genvlist: these alone are passed
-    bool label = false, timestamp = false, merge_stderr = false;
+    std::string label;  // pattern that begins every line; empty: none
+    bool timestamp = false, merge_stderr = false;
     bool verbose = false, dry_run = false, report_bindings = false, all_exit_codes = false;
     std::string out_pattern, err_pattern;
     std::string initial_errhandler, memory_kinds;

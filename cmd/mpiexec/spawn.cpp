@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace mpiexec {
 namespace {
 
@@ -28,7 +30,16 @@ std::string find_program(const Spawn& s) {
         if (is_program(seen)) return path;
         at = end + 1;
     }
-    return name;  // exec will say that it is not there
+    return name;  // exec tries the rank's directory, as users of other launchers expect, or says that it is not there
+}
+
+// What the error number does not say of a program that cannot be run.
+std::string why_not(const Spawn& s, const std::string& path) {
+    std::string seen = path[0] == '/' || s.wdir.empty() ? path : s.wdir + "/" + path;
+    struct stat st;
+    if (stat(seen.c_str(), &st) != 0) return path.find('/') == std::string::npos ? " (it is neither in PATH nor in the directory)" : "";
+    if (S_ISDIR(st.st_mode)) return " (a directory)";
+    return access(seen.c_str(), X_OK) == 0 ? " (or what its first line asks for)" : " (it is not executable)";
 }
 
 // Written by the child in the memory it shares with mpiexec until exec.
@@ -120,7 +131,7 @@ pid_t spawn(const Spawn& s, std::string* what, int* error) {
         return -1;
     }
     *error = failure.error;
-    *what = std::string(failure.step) + " " + (strcmp(failure.step, "cannot run") == 0 ? path : s.wdir);
+    *what = std::string(failure.step) + " " + (strcmp(failure.step, "cannot run") == 0 ? path + why_not(s, path) : s.wdir);
     return -1;  // the child has left by _exit; the caller reaps it with all others
 }
 

@@ -192,6 +192,28 @@ class Output(LaunchTest):
                 with open(f"{d}/err-{rank}") as f:
                     self.assertEqual(f.read(), f"e{rank}\n")
 
+    def test_pattern(self):
+        r = self.good("-n", 2, "-prepend-pattern", "%h/%r: ", "echo", "x")
+        self.assertEqual(sorted(r.out.splitlines()), [f"{os.uname().nodename}/{rank}: x" for rank in range(2)])
+
+    def test_output(self):
+        say = ("sh", "-c", "echo o; echo e >&2")
+        r = self.good("-n", 1, "--output", "tag,merge", *say)
+        self.assertEqual((sorted(r.out.splitlines()), r.err), (["[0] e", "[0] o"], ""))
+        with tempfile.TemporaryDirectory() as d:
+            for option, name in ((("--output-filename", f"{d}/new/a"), "a/rank.1/std{}"), (("--output", f"dir={d}/new/b"), "b/rank.1/std{}"),
+                                 (("--output", f"file={d}/new/c"), "c.1.{}")):
+                r = self.good("-n", 2, *option, *say)
+                self.assertEqual((r.out, r.err), ("", ""))
+                for stream, text in (("out", "o\n"), ("err", "e\n")):
+                    with open(f"{d}/new/{name.format(stream)}") as f:
+                        self.assertEqual(f.read(), text)
+
+    def test_file_that_cannot_be_opened(self):
+        r = self.run_job("-n", 1, "-outfile-pattern", "/dev/null/x", "echo", "x")
+        self.assertEqual(r.status, 1)
+        self.assertIn("cannot open /dev/null/x for rank 0: Not a directory", r.err)
+
     def test_background_child_does_not_hold_up_the_end(self):
         r = self.good("-n", 1, "-l", "sh", "-c", "sleep 3 & echo done")
         self.assertEqual(r.out, "[0] done\n")

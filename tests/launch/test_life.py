@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -46,6 +47,23 @@ class ExitStatus(LaunchTest):
         r = self.run_job("-n", 1, "/etc/passwd")
         self.assertEqual(r.status, 126, r)
         self.assertIn("Permission denied", r.err)
+
+    def test_what_is_wrong_with_a_program(self):
+        with tempfile.TemporaryDirectory() as d:
+            for name, text, mode in (("data", "", 0o644), ("script", "#!/no/such/shell\n", 0o755)):
+                path = os.path.join(d, name)
+                with open(path, "w") as f:
+                    f.write(text)
+                os.chmod(path, mode)
+            for program, status, why in ((d, 126, f"{d} (a directory)"), (f"{d}/data", 126, f"{d}/data (it is not executable)"),
+                                         (f"{d}/script", 127, f"{d}/script (or what its first line asks for)"),
+                                         ("no-such-program", 127, "no-such-program (it is neither in PATH nor in the directory)")):
+                with self.subTest(why):
+                    r = self.run_job("-n", 2, program)
+                    self.assertEqual(r.status, status, r)
+                    self.assertIn(f"cannot run {why} on ", r.err)
+            r = self.run_job("-n", 1, "-wdir", d, "data")
+            self.assertIn("data (it is not executable)", r.err)
 
     def test_one_program_of_two_is_missing(self):
         r = self.run_job("-n", 1, "sleep", "300", ":", "-n", 1, "no-such-program-either")

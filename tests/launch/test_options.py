@@ -49,6 +49,15 @@ class Ranks(LaunchTest):
             f.flush()
             for option in ("-hostfile", "-f", "--machinefile"):
                 self.assertEqual(len(self.ranks(option, f.name)), 3)
+        for text, said in (("# nothing\n", "names no host"), ("localhost slots=none\n", "slots=none: expected a number"),
+                           ("localhost\nelsewhere.example.org\n", "elsewhere.example.org is not this machine")):
+            with tempfile.NamedTemporaryFile("w") as f:
+                f.write(text)
+                f.flush()
+                r = self.run_job("-hostfile", f.name, "true")
+                self.assertEqual(r.status, 2)
+                self.assertIn(said, r.err)
+        self.assertIn('-host "" names no host', self.run_job("-host", "", "true").err)
         r = self.run_job("-hostfile", "/no/such/file", "true")
         self.assertEqual(r.status, 2)
         self.assertIn("/no/such/file: No such file", r.err)
@@ -128,6 +137,26 @@ class Words(LaunchTest):
         self.assertEqual(len(r.out.split()), 2)
         self.assertEqual(r.err.count("warning: --mca"), 2)
         self.assertIn("--mca pml ucx", r.err)
+
+    def test_what_is_for_other_machines_is_skipped(self):
+        for option in ("-launcher", "-bootstrap", "-rmk", "-iface", "-launcher-exec"):
+            r = self.good(option, "ssh", "-n", 2, *RANKS)
+            self.assertEqual(len(r.out.split()), 2)
+            self.assertIn('warning: "ssh" chooses how other machines are reached', r.err)
+
+    def test_one_dash_or_two(self):
+        """Every option that the usage names is known in both forms."""
+        help_text = self.good("-h").out
+        names = {word.rstrip(",")[1:] for line in help_text.splitlines() if line.startswith("  -")
+                 for word in line.split("  ")[1].split() if word.startswith("-")}
+        self.assertGreater(len(names), 40)
+        ends = {"h", "help", "version", "V"}
+        for name in sorted(names - ends):
+            for dashes in ("-", "--"):
+                with self.subTest(dashes + name):
+                    r = self.run_job(dashes + name)  # without arguments or program: an error, but not that it is unknown
+                    self.assertEqual(r.status, 2, r)
+                    self.assertNotIn("unknown option", r.err)
 
     def test_accepted_quietly(self):
         r = self.good("--oversubscribe", "--allow-run-as-root", "-memory-alloc-kinds", "mpi,system", "-initial-errhandler",
