@@ -12,6 +12,7 @@
 #include "obj/process.hpp"
 #include "obj/registry.hpp"
 #include "os/process.hpp"
+#include "op/op.hpp"
 #include "type/predefined.hpp"
 
 namespace weft::obj {
@@ -170,6 +171,7 @@ Err abi_set_fortran_booleans(Process& p, int logical_size, const void* logical_t
     r.logical_size = logical_size;
     memcpy(r.logical_true, logical_true, static_cast<size_t>(logical_size));
     memcpy(r.logical_false, logical_false, static_cast<size_t>(logical_size));
+    op::set_fortran_false(logical_false, logical_size);
     return Err::ok;
 }
 

@@ -81,12 +81,20 @@ inline T combine(T a, T b) {
     if constexpr (C == Code::lxor) return (a != 0) ^ (b != 0);
 }
 
-// Fortran's .TRUE. is 1 for some compilers and -1 for others: the result is one of the operands wherever it can be.
+// Fortran's .TRUE. is 1 for some compilers and -1 for others, and .FALSE. what somebody has told: whatever is not `no` is
+// true, and the result is one of the operands wherever it can be.
 template <Code C, class T>
-inline T combine_logical(T a, T b) {
-    if constexpr (C == Code::land) return a != 0 ? b : a;
-    if constexpr (C == Code::lor) return a != 0 ? a : b;
-    if constexpr (C == Code::lxor) return a == 0 ? b : b == 0 ? a : T{0};
+inline T combine_logical(T a, T b, T no) {
+    if constexpr (C == Code::land) return a != no ? b : a;
+    if constexpr (C == Code::lor) return a != no ? a : b;
+    if constexpr (C == Code::lxor) return a == no ? b : b == no ? a : no;
+}
+
+template <class T>
+inline T logical_false() {
+    T no = static_cast<T>(__atomic_load_n(&fortran_false[0], __ATOMIC_RELAXED));
+    if constexpr (sizeof(T) > 8) no |= static_cast<T>(__atomic_load_n(&fortran_false[1], __ATOMIC_RELAXED)) << 64;
+    return no;
 }
 
 // Users' buffers may lie at any address and be of any type.
@@ -101,12 +109,11 @@ void kernel(const void* in, void* inout, int64_t count) {
     using Any = typename Loose<T>::Any;
     const Any* __restrict a = static_cast<const Any*>(in);
     Any* __restrict b = static_cast<Any*>(inout);
-    for (int64_t i = 0; i < count; i++) {
-        T x = a[i], y = b[i];
-        if constexpr (is_fortran_logical(E))
-            b[i] = combine_logical<C>(x, y);
-        else
-            b[i] = combine<C>(x, y);
+    if constexpr (is_fortran_logical(E)) {
+        const T no = logical_false<T>();
+        for (int64_t i = 0; i < count; i++) b[i] = combine_logical<C, T>(a[i], b[i], no);
+    } else {
+        for (int64_t i = 0; i < count; i++) b[i] = combine<C, T>(a[i], b[i]);
     }
 }
 

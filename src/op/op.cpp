@@ -65,6 +65,19 @@ void call_user(const Op& op, char* in, char* inout, int64_t count, const type::T
 
 }  // namespace
 
+constinit uint64_t fortran_false[2] = {0, 0};
+
+void set_fortran_false(const void* pattern, int bytes) {
+    unsigned char extended[16];
+    memcpy(extended, pattern, static_cast<size_t>(bytes));
+    memset(extended + bytes, extended[bytes - 1] & 0x80 ? 0xff : 0, static_cast<size_t>(16 - bytes));
+    for (int i = 0; i < 2; i++) {
+        uint64_t half;
+        memcpy(&half, extended + 8 * i, 8);
+        __atomic_store_n(&fortran_false[i], half, __ATOMIC_RELAXED);
+    }
+}
+
 constinit Table predefined = make_all(std::make_index_sequence<n_predefined>{});
 
 const char* name_of(const Op& op) { return op.is(Op::predefined) && op.kind == Kind::op ? rows[&op - predefined.at - 2].name : ""; }

@@ -43,6 +43,10 @@ inline void retain(const Op& op) {
 }
 void release(const Op& op);   // frees at zero
 
+// The bit pattern of Fortran's .FALSE., of `bytes` up to 16: any other is true. Logicals of other sizes take it as a signed
+// integer. It is 0 until somebody says otherwise.
+void set_fortran_false(const void* pattern, int bytes);
+
 const char* name_of(const Op& op);   // "" for a user's
 
 // Which instruction set the kernels use: "x86-64-v2", "avx2" or "avx512".

@@ -231,22 +231,51 @@ TEST(Ops, HalfPrecision) {
 }
 #endif
 
-// Fortran's truth values: any bit pattern but 0 is true, and the result is an operand wherever it can be.
-TEST(Ops, FortranLogicalsKeepTheirPatterns) {
-    const int32_t values[] = {0, 1, -1};
-    for (int32_t x : values) {
-        for (int32_t y : values) {
-            auto run = [&](Code c) {
-                int32_t a = x, b = y;
-                best_kernels().at[static_cast<int>(c)][static_cast<int>(type::Elem::l32)](&a, &b, 1);
-                EXPECT_TRUE(b == 0 || b == x || b == y);
-                return b != 0;
-            };
-            EXPECT_EQ(run(Code::land), x && y);
-            EXPECT_EQ(run(Code::lor), x || y);
-            EXPECT_EQ(run(Code::lxor), !x != !y);
+// Fortran's truth values: any bit pattern but that of .FALSE. is true, and the result is an operand wherever it can be.
+template <class T>
+void check_logicals(type::Elem e, T no, std::vector<T> values) {
+    values.push_back(no);
+    constexpr size_t n = 37;   // enough for vectors and a rest
+    for (const Kernels* k : {&kernels_v2, &kernels_avx2, &kernels_avx512}) {
+        if (!can_run(*k)) continue;
+        for (T x : values) {
+            for (T y : values) {
+                auto run = [&](Code c) {
+                    std::vector<T> a(n, x), b(n, y);
+                    k->at[static_cast<int>(c)][static_cast<int>(e)](a.data(), b.data(), n);
+                    EXPECT_TRUE(b[0] == no || b[0] == x || b[0] == y);
+                    for (T each : b) EXPECT_TRUE(each == b[0]);
+                    return b[0] != no;
+                };
+                EXPECT_EQ(run(Code::land), x != no && y != no) << k->name;
+                EXPECT_EQ(run(Code::lor), x != no || y != no) << k->name;
+                EXPECT_EQ(run(Code::lxor), (x != no) != (y != no)) << k->name;
+            }
         }
     }
+}
+
+template <class T>
+void check_all_logicals(T no, T yes) {
+    check_logicals<int8_t>(type::Elem::l8, static_cast<int8_t>(no), {static_cast<int8_t>(yes)});
+    check_logicals<int16_t>(type::Elem::l16, static_cast<int16_t>(no), {static_cast<int16_t>(yes)});
+    check_logicals<int32_t>(type::Elem::l32, static_cast<int32_t>(no), {static_cast<int32_t>(yes), 77});
+    check_logicals<int64_t>(type::Elem::l64, static_cast<int64_t>(no), {static_cast<int64_t>(yes), int64_t{1} << 40});
+    check_logicals<__int128>(type::Elem::l128, static_cast<__int128>(no), {static_cast<__int128>(yes), static_cast<__int128>(1) << 100});
+}
+
+TEST(Ops, FortranLogicalsKeepTheirPatterns) {
+    check_all_logicals<int32_t>(0, 1);
+    check_all_logicals<int32_t>(0, -1);
+    for (auto [no, yes] : {std::pair{-1, 0}, {1, 0}, {6, 9}}) {
+        set_fortran_false(&no, sizeof no);
+        check_all_logicals<int32_t>(no, yes);
+    }
+    const int8_t small = -3;
+    set_fortran_false(&small, 1);
+    check_all_logicals<int32_t>(-3, 5);
+    const int none = 0;
+    set_fortran_false(&none, sizeof none);
 }
 
 template <class V, class I>
