@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "coll/levels.hpp"
+#include "comm/agree.hpp"
 #include "comm/comm.hpp"
 #include "op/predefined.hpp"
 #include "p2p/ranks_test.hpp"
@@ -154,6 +155,28 @@ TEST(Schedules, ManyOutstandingNeverMix) {
         }
         coll::close(p);
     });
+}
+
+// String tags that are numbers to messages: two that share the number are told apart, and nobody gets the other's context.
+TEST(Creation, SealsTellTagsApart) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        for (uint64_t seal : {uint64_t{7}, uint64_t{8} + static_cast<uint64_t>(p.world_rank)}) {
+            uint32_t context = comm::no_context;
+            Err e = comm::agree_context(p, p.world, coll::local_team(p.world), comm::creation_tag(3), &context, seal);
+            EXPECT_EQ(e, seal == 7 || p.world_rank == 0 ? Err::ok : Err::other);
+            EXPECT_EQ(context != comm::no_context, e == Err::ok);
+        }
+        coll::close(p);
+    });
+}
+
+TEST(Creation, EveryTagHasItsOwn) {
+    const int32_t tags[] = {0, 1, 5, 5 + (1 << 27), 5 + (1 << 30), INT32_MAX - 2, INT32_MAX - 1, INT32_MAX};
+    for (int32_t a : tags)
+        for (int32_t b : tags) {
+            EXPECT_EQ(comm::creation_tag(a) == comm::creation_tag(b), a == b);
+            EXPECT_NE(comm::creation_tag(a), obj::any_tag);
+        }
 }
 
 TEST(Schedules, PersistentOnesStartInAnyOrder) {

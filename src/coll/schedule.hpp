@@ -48,7 +48,8 @@ enum TagSpace : int32_t {
     of_nonblocking = 1 << 29,    // nonblocking ones, numbered apart: ranks may order the two kinds differently
     of_local_comm = 1 << 27,     // the same on an intercommunicator's local communicator
     of_persistent = 1 << 28,     // fixed by an init call
-    of_creation = 1 << 30,       // comm_create_group and its like: the user's tag; never with of_nonblocking, which is part/'s
+    of_creation = INT32_MIN,     // comm_create_group and its like: below it the user's tag, all 31 bits of it
+    of_clash = 1 << 30,          // ... but for the one that would look like MPI_ANY_TAG; with of_nonblocking it is part/'s
     tag_mask = obj::collective_number,
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "coll/coll.hpp"
 #include "comm/comm.hpp"
+#include "obj/status.hpp"
 
 namespace weft::comm {
 
@@ -13,8 +14,20 @@ inline bool leads(const Comm& c) { return c.group->at(0) < c.remote_group->at(0)
 
 // Member `root` of the team gives `bytes` to all, within a call that is collective over it.
 Err bcast_now(Process&, Comm& c, const coll::Team& team, int32_t root, int32_t tag, void* data, int64_t bytes);
-// Member 0 of the team draws a context id and tells the others: nobody else is asked.
-Err agree_context(Process&, Comm& c, const coll::Team& team, int32_t tag, uint32_t* context);
+// Member 0 of the team draws a context id and tells the others: nobody else is asked. `seal` is what all of them must have
+// in common where the tag alone does not say it.
+Err agree_context(Process&, Comm& c, const coll::Team& team, int32_t tag, uint32_t* context, uint64_t seal = 0);
+// Err::other where another creation with the same tag has been met.
+Err check_seal(uint64_t seal, uint64_t theirs);
+// The internal tag of what is created under the user's.
+inline int32_t creation_tag(int32_t tag) {
+    int32_t t = tag | coll::of_creation;
+    return t == obj::any_tag ? coll::of_clash : t;
+}
+
+// Like the call, with a seal as above.
+Err intercomm_create_sealed(Process&, Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, uint64_t seal,
+                            Comm** out);
 // What a duplicate inherits besides groups and topology: attributes by their copy callbacks, hints from `info`.
 Err inherit(Process&, Comm& from, Comm& to, Info* info);
 

@@ -34,15 +34,25 @@ Err bcast_now(Process& p, Comm& c, const Team& team, int32_t root, int32_t tag, 
     return coll::run(*s);
 }
 
-Err agree_context(Process& p, Comm& c, const Team& team, int32_t tag, uint32_t* context) {
-    uint32_t id = no_context;
-    if (team.rank == 0 && p.contexts.take(&id) != Err::ok) id = no_context;
-    if (Err e = bcast_now(p, c, team, 0, tag, &id, sizeof id); e != Err::ok) {
-        if (team.rank == 0 && id != no_context) p.contexts.give(id);
+Err check_seal(uint64_t seal, uint64_t theirs) {
+    return seal == theirs ? Err::ok
+                          : fail(Err::other, "two communicators are being created whose string tags are too alike");
+}
+
+Err agree_context(Process& p, Comm& c, const Team& team, int32_t tag, uint32_t* context, uint64_t seal) {
+    struct Offer {
+        uint64_t seal;
+        uint32_t id, unused;
+    } offer{seal, no_context, 0};
+    if (team.rank == 0 && p.contexts.take(&offer.id) != Err::ok) offer.id = no_context;
+    if (Err e = bcast_now(p, c, team, 0, tag, &offer, sizeof offer); e != Err::ok) {
+        if (team.rank == 0 && offer.id != no_context) p.contexts.give(offer.id);
         return e;
     }
-    if (id == no_context) return fail(Err::no_mem, "the first process of the new communicator has no context id left");
-    *context = id;
+    WEFT_TRY(check_seal(seal, offer.seal));
+    if (offer.id == no_context)
+        return fail(Err::no_mem, "the first process of the new communicator has no context id left");
+    *context = offer.id;
     return Err::ok;
 }
 
@@ -165,7 +175,7 @@ Err create_group(Process& p, Comm& c, Group& group, int tag, Comm** out) {
         return Err::ok;
     }
     if (group.rank == obj::undefined) return fail(Err::group, "the calling process is not in the group");
-    return create_over(p, c, group, (tag & coll::tag_mask) | coll::of_creation, out);
+    return create_over(p, c, group, creation_tag(tag), out);
 }
 
 // --------------------------------------------------------------------------------------------------- split

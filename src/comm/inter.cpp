@@ -88,16 +88,19 @@ struct Introduction {
     int32_t size;       // of the group described
     int32_t leader;     // world rank
     Ids ids;
+    uint64_t seal;      // of what is created
 };
 
 // The leader's part: swaps introductions and lists with the other leader. `*list` is allocated here.
-Err meet(Process& p, Comm& local, Comm& peer, int32_t remote_leader, int32_t tag, Introduction* outcome, int32_t** list) {
+Err meet(Process& p, Comm& local, Comm& peer, int32_t remote_leader, int32_t tag, uint64_t seal, Introduction* outcome,
+         int32_t** list) {
     if (remote_leader < 0 || remote_leader >= peer.remote_size)
         return fail(Err::rank, "remote leader %d is not in the peer communicator of %d", remote_leader, peer.remote_size);
     Ids ids = draw(p);
     Team across = coll::remote_team(peer);
-    Introduction mine{0, local.size, p.world_rank, ids}, theirs{};
+    Introduction mine{0, local.size, p.world_rank, ids, seal}, theirs{};
     Err e = swap_now(p, peer, across, remote_leader, tag, &mine, sizeof mine, &theirs, sizeof theirs);
+    if (e == Err::ok) e = check_seal(seal, theirs.seal);
     Scratch<int32_t> own(local.size);
     auto* other = static_cast<int32_t*>(malloc(static_cast<size_t>(theirs.size + 1) * sizeof(int32_t)));
     if (e == Err::ok && (!own || other == nullptr)) e = no_memory(theirs.size);
@@ -111,7 +114,7 @@ Err meet(Process& p, Comm& local, Comm& peer, int32_t remote_leader, int32_t tag
         return e;
     }
     settle(p, mine.leader < theirs.leader, theirs.ids.context, &ids);
-    *outcome = {0, theirs.size, theirs.leader, ids};
+    *outcome = {0, theirs.size, theirs.leader, ids, seal};
     *list = other;
     return Err::ok;
 }
@@ -147,6 +150,11 @@ Err join(Process& p, Comm& local, int32_t root, int32_t head_tag, int32_t list_t
 }  // namespace
 
 Err intercomm_create(Process& p, Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Comm** out) {
+    return intercomm_create_sealed(p, local, local_leader, peer, remote_leader, tag, 0, out);
+}
+
+Err intercomm_create_sealed(Process& p, Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, uint64_t seal,
+                            Comm** out) {
     if (local.is_inter()) return fail(Err::comm, "the local communicator is an intercommunicator");
     if (local_leader < 0 || local_leader >= local.size)
         return fail(Err::rank, "local leader %d is not in the local communicator of %d", local_leader, local.size);
@@ -155,8 +163,7 @@ Err intercomm_create(Process& p, Comm& local, int local_leader, Comm* peer, int 
     int32_t* list = nullptr;
     if (local.rank == local_leader) {
         Err e = peer == nullptr ? fail(Err::comm, "the local leader gave no peer communicator")
-                                : meet(p, local, *peer, remote_leader, (tag & coll::tag_mask) | coll::of_creation, &told,
-                                       &list);
+                                : meet(p, local, *peer, remote_leader, creation_tag(tag), seal, &told, &list);
         told.error = static_cast<int32_t>(e);
     }
     Err e = join(p, local, local_leader, head_tag, list_tag, told, list, &local, out);

@@ -68,11 +68,16 @@ Err universe(Process& p, Comm** out) {
     return Err::ok;
 }
 
-int32_t tag_of(const char* stringtag, uint32_t salt) {
-    uint32_t hash = 2166136261u ^ salt;
-    for (const char* c = stringtag; *c != 0; c++) hash = (hash ^ static_cast<uint8_t>(*c)) * 16777619u;
-    hash ^= hash >> 15;
-    return static_cast<int32_t>(hash & coll::tag_mask) | coll::of_creation;
+// What a string tag is to others: messages meet by the tag, and the seal in them tells apart whom the tag does not.
+struct Mark {
+    int32_t tag;     // as a user's
+    uint64_t seal;
+};
+
+Mark mark_of(const char* stringtag, uint64_t salt) {
+    uint64_t hash = 14695981039346656037u ^ salt;
+    for (const char* c = stringtag; *c != 0; c++) hash = (hash ^ static_cast<uint8_t>(*c)) * 1099511628211u;
+    return {static_cast<int32_t>((hash ^ hash >> 32) & INT32_MAX), hash};
 }
 
 Err own_handler(Process& p, Comm& c, Errhandler& h) { return obj::comm_set_errhandler(p, c, h); }
@@ -246,7 +251,8 @@ Err create_from_group(Process& p, Group& group, const char* stringtag, Info* inf
     if (!ranks) return fail(Err::no_mem, "no memory to list %d processes", group.size);
     for (int32_t i = 0; i < group.size; i++) ranks[i] = group.at(i);
     uint32_t context = 0;
-    WEFT_TRY(agree_context(p, *all, {all, ranks.get(), group.rank, group.size}, tag_of(stringtag, 0), &context));
+    Mark mark = mark_of(stringtag, 0);
+    WEFT_TRY(agree_context(p, *all, {all, ranks.get(), group.rank, group.size}, creation_tag(mark.tag), &context, mark.seal));
     Comm* made = nullptr;
     obj::retain(group);
     Err e = obj::make_comm(p, &group, nullptr, context, nullptr, &made);
@@ -275,7 +281,8 @@ Err intercomm_create_from_groups(Process& p, Group& local, int local_leader, Gro
     WEFT_TRY(create_from_group(p, local, stringtag, info, h, &side));
     int peer = -1;
     if (side->rank == local_leader && remote_leader >= 0 && remote_leader < remote.size) peer = remote.at(remote_leader);
-    Err e = intercomm_create(p, *side, local_leader, all, peer, tag_of(stringtag, 1) & coll::tag_mask, out);
+    Mark mark = mark_of(stringtag, 1);
+    Err e = intercomm_create_sealed(p, *side, local_leader, all, peer, mark.tag, mark.seal, out);
     obj::release(*side);
     return e;
 }
