@@ -303,6 +303,16 @@ class AtRandom(LaunchTest):
 
 
 class Debugger(LaunchTest):
+    @unittest.skipUnless(shutil.which("nm"), "no nm")
+    def test_names_that_debuggers_look_for(self):
+        symbols = {}
+        for line in subprocess.run(["nm", MPIEXEC], capture_output=True, text=True, check=True).stdout.splitlines():
+            *_, kind, name = line.split()
+            symbols[name] = kind
+        self.assertEqual(symbols.get("MPIR_Breakpoint"), "T")
+        for name in ("MPIR_proctable", "MPIR_proctable_size", "MPIR_being_debugged", "MPIR_debug_state"):
+            self.assertIn(symbols.get(name), ("B", "D"), name)
+
     @unittest.skipUnless(shutil.which("gdb") and not harness.SANITIZED, "no gdb, or built with a sanitizer")
     def test_process_table(self):
         r = subprocess.run(

@@ -15,7 +15,7 @@ SOURCE = pathlib.Path(os.environ["WEFT_SOURCE"])
 SECONDS = 600
 # Copies of the packages of others stay in the build tree: fetched once.
 ARCHIVES = BUILD / "apps/debs"
-OTHERS = ("mpich", "libmpich-dev", "openmpi-bin", "libopenmpi-dev")
+OTHERS = ("mpich", "libmpich-dev", "openmpi-bin", "libopenmpi-dev", "environment-modules")
 SETUP = """
 set -e
 mount -t tmpfs tmpfs "$1"
@@ -144,6 +144,21 @@ class Beside(unittest.TestCase):
                     machine.run(f"mpicc.{name} /tmp/p.c -o /tmp/p.{name}")
                     self.assertNotIn("weft", machine.run(f"ldd /tmp/p.{name}"))
                 self.assertEqual(sorted(machine.run("mpiexec.mpich -n 3 /tmp/p.mpich").split()), ["0<-2", "1<-0", "2<-1"])
+
+        if self.others:
+            with self.subTest("modulefile"):
+                kind = machine.run("uname -m").strip()
+                module = f". /usr/share/modules/init/sh; module use /usr/lib/weft/share/modulefiles; module load mpi/weft-{kind}; "
+                home = "/usr/lib/weft"
+                self.assertEqual(machine.run(module + "echo $MPI_HOME $MPI_BIN $MPI_LIB $MPI_INCLUDE; command -v mpicc; command -v mpiexec").split(),
+                                 [home, f"{home}/bin", f"{home}/lib", f"{home}/include", f"{home}/bin/mpicc", f"{home}/bin/mpiexec"])
+                out = machine.run(module + "mpicc /tmp/p.c -o /tmp/p.module; mpiexec -n 2 /tmp/p.module; pkg-config --libs weft mpi-abi")
+                self.assertIn("0<-1", out)
+                self.assertIn("-lmpi_abi", out)
+                # What Debian chose is there again after unloading; another MPI's module cannot be loaded beside it.
+                self.assertEqual(machine.run(module + "module unload mpi; command -v mpicc; echo $MPI_HOME").split(), ["/usr/bin/mpicc"])
+                machine.run(r"mkdir -p /tmp/modules/mpi; printf '#%%Module\nconflict mpi\n' > /tmp/modules/mpi/other")
+                self.assertIn("conflict", machine.run(module + "module use /tmp/modules; module load mpi/other 2>&1 || true").lower())
 
         with self.subTest("chosen"):
             machine.run("update-alternatives --set mpirun /usr/bin/mpirun.weft; update-alternatives --set mpi /usr/bin/mpicc.weft")
