@@ -87,6 +87,60 @@ static void users_errors(void) {
     CHECK(length > 5, "%s", text);
 }
 
+// What was added can be taken back: texts first, then codes, then classes.
+static void taken_back(void) {
+    int class, code, *last, flag, length, before;
+    char text[MPI_MAX_ERROR_STRING];
+    OK(MPI_Add_error_class(&class));
+    OK(MPI_Add_error_code(class, &code));
+    OK(MPI_Add_error_string(class, "a class"));
+    OK(MPI_Add_error_string(code, "a code"));
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag));
+    before = *last;
+    CHECK(flag && before >= code && before >= class, "last used: %d", before);
+    FAILS(MPI_ERR_ARG, MPI_Remove_error_class(class));   // it has a code
+    FAILS(MPI_ERR_ARG, MPI_Remove_error_code(code));     // it has a text
+    OK(MPI_Remove_error_string(code));
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(length == 0 && !text[0], "\"%s\" is left", text);
+    FAILS(MPI_ERR_ARG, MPI_Remove_error_string(code));
+    OK(MPI_Remove_error_code(code));
+    FAILS(MPI_ERR_ARG, MPI_Remove_error_code(code));
+    FAILS(MPI_ERR_ARG, MPI_Remove_error_class(class));   // it has a text
+    OK(MPI_Remove_error_string(class));
+    OK(MPI_Remove_error_class(class));
+    FAILS(MPI_ERR_ARG, MPI_Remove_error_class(class));
+    FAILS(MPI_ERR_ARG, MPI_Remove_error_class(MPI_ERR_RANK));
+    FAILS(MPI_ERR_ARG, MPI_Remove_error_code(MPI_ERR_RANK));
+    FAILS(MPI_ERR_ARG, MPI_Remove_error_string(MPI_ERR_RANK));
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag));
+    CHECK(flag && *last <= before && *last >= MPI_ERR_LASTCODE, "last used: %d", *last);
+}
+
+static void win_handler(MPI_Win* w, int* code, ...) { (void)w, (void)code; }
+static void file_handler(MPI_File* f, int* code, ...) { (void)f, (void)code; }
+
+// Each kind of object has handlers of its own kind.
+static void kinds_of_handlers(void) {
+    MPI_Errhandler of_comm, of_win, of_file, got;
+    OK(MPI_Comm_create_errhandler(handler, &of_comm));
+    OK(MPI_Win_create_errhandler(win_handler, &of_win));
+    OK(MPI_File_create_errhandler(file_handler, &of_file));
+    FAILS(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_WORLD, of_win));
+    FAILS(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_WORLD, of_file));
+    FAILS(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT));
+    OK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &got));
+    CHECK(got == MPI_ERRORS_ABORT, "another handler than the one that was set");
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Errhandler_free(&of_comm));
+    OK(MPI_Errhandler_free(&of_win));
+    OK(MPI_Errhandler_free(&of_file));
+    // Files that cannot be opened ask the null file's handler.
+    OK(MPI_File_get_errhandler(MPI_FILE_NULL, &got));
+    CHECK(got == MPI_ERRORS_RETURN, "the null file's handler");
+}
+
 int main(int argc, char** argv) {
     start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -94,6 +148,8 @@ int main(int argc, char** argv) {
     classes();
     users_own();
     users_errors();
+    taken_back();
+    kinds_of_handlers();
     int one = 1, sum = 0;
     OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     CHECK(sum == size, "after all the errors: %d", sum);

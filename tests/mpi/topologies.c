@@ -176,6 +176,70 @@ static void distributed(void) {
     MPI_Comm_free(&graph);
 }
 
+// No dimensions, no edges, no nodes: all of these are allowed.
+static void least(int reorder) {
+    MPI_Comm comm;
+    int status, n, in, out, weighted, none = 0;
+    OK(MPI_Cart_create(MPI_COMM_WORLD, 0, &none, &none, reorder, &comm));
+    CHECK((comm != MPI_COMM_NULL) == (rank == 0) || (reorder && comm != MPI_COMM_NULL), "a grid of no dimensions has one place");
+    if (comm != MPI_COMM_NULL) {
+        OK(MPI_Comm_size(comm, &n));
+        OK(MPI_Cartdim_get(comm, &status));
+        CHECK(n == 1 && status == 0, "%d places in %d dimensions", n, status);
+        MPI_Comm_free(&comm);
+    }
+    OK(MPI_Graph_create(MPI_COMM_WORLD, 0, &none, &none, reorder, &comm));
+    CHECK(comm == MPI_COMM_NULL, "a graph without nodes");
+    int index[1] = {0};
+    OK(MPI_Graph_create(MPI_COMM_WORLD, 1, index, &none, reorder, &comm));
+    if (comm != MPI_COMM_NULL) {
+        OK(MPI_Graph_neighbors_count(comm, 0, &n));
+        CHECK(n == 0, "%d neighbours", n);
+        MPI_Comm_free(&comm);
+    }
+    int* volatile empty = MPI_WEIGHTS_EMPTY;
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, &none, empty, 0, &none, empty, MPI_INFO_NULL, reorder, &comm));
+    OK(MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted));
+    CHECK(in == 0 && out == 0 && weighted, "%d in, %d out", in, out);
+    OK(MPI_Neighbor_allgather(&rank, 1, MPI_INT, &n, 1, MPI_INT, comm));
+    MPI_Comm_free(&comm);
+    OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 0, &none, &none, &none, empty, MPI_INFO_NULL, reorder, &comm));
+    OK(MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted));
+    CHECK(in == 0 && out == 0 && weighted, "%d in, %d out", in, out);
+    OK(MPI_Topo_test(comm, &status));
+    CHECK(status == MPI_DIST_GRAPH, "%d", status);
+    MPI_Comm_free(&comm);
+    OK(MPI_Topo_test(MPI_COMM_WORLD, &status));
+    CHECK(status == MPI_UNDEFINED, "%d", status);
+}
+
+static void wrong(void) {
+    MPI_Comm comm = MPI_COMM_WORLD, grid, half, inter;
+    int dims[1] = {size + 1}, periods[1] = {0}, n, one = 1, index[1] = {1}, edge[1] = {5}, negative[1] = {-1};
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    FAILS(MPI_ERR_DIMS, MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 1, &comm));
+    FAILS(MPI_ERR_ARG, MPI_Graph_create(MPI_COMM_WORLD, 1, index, edge, 1, &comm));
+    FAILS(MPI_ERR_ARG, MPI_Graph_create(MPI_COMM_WORLD, size + 1, index, edge, 1, &comm));
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &rank, &one, &rank, negative, MPI_INFO_NULL, 1, &comm));
+    FAILS(MPI_ERR_TOPOLOGY, MPI_Cartdim_get(MPI_COMM_WORLD, &n));
+    FAILS(MPI_ERR_TOPOLOGY, MPI_Graph_neighbors_count(MPI_COMM_WORLD, 0, &n));
+    FAILS(MPI_ERR_TOPOLOGY, MPI_Neighbor_allgather(&rank, 1, MPI_INT, &n, 1, MPI_INT, MPI_COMM_WORLD));
+    CHECK(comm == MPI_COMM_WORLD, "a failed call wrote its output");
+    dims[0] = size;
+    OK(MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &grid));
+    FAILS(MPI_ERR_TOPOLOGY, MPI_Graph_neighbors_count(grid, 0, &n));
+    FAILS(MPI_ERR_RANK, MPI_Cart_coords(grid, size, 1, &n));
+    if (size > 1) {
+        OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half));
+        OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &inter));
+        dims[0] = 1;
+        FAILS(MPI_ERR_COMM, MPI_Cart_create(inter, 1, dims, periods, 1, &comm));
+        MPI_Comm_free(&inter);
+        MPI_Comm_free(&half);
+    }
+    MPI_Comm_free(&grid);
+}
+
 int main(int argc, char** argv) {
     start(&argc, &argv);
     factors();
@@ -190,5 +254,8 @@ int main(int argc, char** argv) {
     }
     graphs();
     for (int i = 0; i < 20; i++) distributed();
+    least(0);
+    least(1);
+    wrong();
     return finish();
 }
