@@ -112,21 +112,21 @@ static void barrier(void) {
 
 // Sums of doubles, where the order shows in the last bits: every process gets the same, and the same again.
 static void reproducible(MPI_Comm comm, int me, int n) {
-    enum { most = 20000 };
-    static double own[most], first[most], again[most], told[most];
-    const int counts[] = {1, 100, most};
+    enum { room = 20000 };
+    static double own[room], first[room], again[room], told[room];
+    const int n_doubles[] = {1, 100, room};
     uint64_t state = (uint64_t)me + 1;
-    for (int i = 0; i < most; i++) own[i] = (double)random32(&state) * (i % 3 ? 1e-9 : 1e9);
-    for (unsigned c = 0; c < sizeof counts / sizeof counts[0]; c++) {
-        size_t bytes = sizeof(double) * (size_t)counts[c];
-        OK(MPI_Allreduce(own, first, counts[c], MPI_DOUBLE, MPI_SUM, comm));
-        OK(MPI_Allreduce(own, again, counts[c], MPI_DOUBLE, MPI_SUM, comm));
+    for (int i = 0; i < room; i++) own[i] = (double)random32(&state) * (i % 3 ? 1e-9 : 1e9);
+    for (unsigned c = 0; c < sizeof n_doubles / sizeof n_doubles[0]; c++) {
+        size_t bytes = sizeof(double) * (size_t)n_doubles[c];
+        OK(MPI_Allreduce(own, first, n_doubles[c], MPI_DOUBLE, MPI_SUM, comm));
+        OK(MPI_Allreduce(own, again, n_doubles[c], MPI_DOUBLE, MPI_SUM, comm));
         CHECK(memcmp(first, again, bytes) == 0, "another sum for the same arguments");
         memcpy(told, first, bytes);
-        OK(MPI_Bcast(told, counts[c], MPI_DOUBLE, n - 1, comm));
+        OK(MPI_Bcast(told, n_doubles[c], MPI_DOUBLE, n - 1, comm));
         CHECK(memcmp(first, told, bytes) == 0, "another sum than the last process has");
-        OK(MPI_Reduce(own, first, counts[c], MPI_DOUBLE, MPI_SUM, 0, comm));
-        OK(MPI_Reduce(own, again, counts[c], MPI_DOUBLE, MPI_SUM, 0, comm));
+        OK(MPI_Reduce(own, first, n_doubles[c], MPI_DOUBLE, MPI_SUM, 0, comm));
+        OK(MPI_Reduce(own, again, n_doubles[c], MPI_DOUBLE, MPI_SUM, 0, comm));
         CHECK(me != 0 || memcmp(first, again, bytes) == 0, "another sum for the same arguments");
     }
 }
