@@ -16,8 +16,9 @@ namespace {
 using boot::levels;
 using comm::Seat;
 
-// How many edges may be looked at for each of the refinements: a bound on the time they take, a fraction of a second.
-constexpr int64_t most_looks = int64_t{1} << 24;
+// Bounds on the time, a tenth of a second here for 4096 processes: how many edges exchanges may look at, and how many
+// edges times nodes a graph may have for its nodes' neighbours to be looked at too.
+constexpr int64_t most_looks = int64_t{1} << 22, most_neighbours = int64_t{1} << 27;
 
 Err no_memory() { return fail(Err::no_mem, "no memory to arrange the processes"); }
 
@@ -96,7 +97,7 @@ struct Ties {
         return sum;
     }
     int32_t strongest(const Graph& g) const {
-        bool sparse = g.first[nodes] * nodes <= most_looks;
+        bool sparse = g.first[nodes] * nodes <= most_neighbours;
         int32_t best = -1;
         int64_t most = -1, beyond = -1;
         for (int32_t node = 0; node < nodes; node++) {
