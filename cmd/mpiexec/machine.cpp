@@ -36,6 +36,12 @@ private:
     bool given_ = false;
 };
 
+constexpr unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED
+#if HWLOC_API_VERSION >= 0x00020800
+                                | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS
+#endif
+    ;
+
 // Only what ranks are dealt out by; no devices, no looking at each CPU from within itself. CPUs that are not allowed stay, so
 // that a core is named the same by every job; cpus() leaves them out.
 bool load(hwloc_topology_t* topology) {
@@ -47,8 +53,7 @@ bool load(hwloc_topology_t* topology) {
     // NUMA nodes within a package hang from groups; without those, hwloc gives them the package's CPUs.
     hwloc_topology_set_type_filter(*topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
     hwloc_topology_set_components(*topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-    hwloc_topology_set_flags(*topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
-                                            HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+    hwloc_topology_set_flags(*topology, flags);
     return hwloc_topology_load(*topology) == 0;
 }
 
