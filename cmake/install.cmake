@@ -33,3 +33,23 @@ add_custom_command(OUTPUT ${WEFT_MAN3}/MPI_Send.3
   COMMENT "Writing the manual pages from tables/" VERBATIM)
 add_custom_target(weft_manual ALL DEPENDS ${WEFT_MAN3}/MPI_Send.3)
 install(DIRECTORY ${WEFT_MAN3} DESTINATION ${CMAKE_INSTALL_MANDIR})
+
+# Those of the commands come from what they say when asked for help (mpiexec writes its own, from its option table).
+if(TARGET weft AND TARGET mpi_abi AND NOT WEFT_SANITIZE)
+  set(WEFT_MAN1 ${PROJECT_BINARY_DIR}/man/man1)
+  set(generate ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/gen/command_manual.py --version ${PROJECT_VERSION})
+  add_custom_command(OUTPUT ${WEFT_MAN1}/weft.1 ${WEFT_MAN1}/mpicc.1
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${WEFT_MAN1}
+    COMMAND ${generate} --name weft --summary "what an installation of Weft is, what a machine allows, and measurements"
+            --variables -- $<TARGET_FILE:weft> > ${WEFT_MAN1}/weft.1
+    COMMAND ${generate} --name mpicc --summary "compile and link MPI programs in C; mpicxx, mpic++ and mpiCC do so in C++"
+            -- ${PROJECT_BINARY_DIR}/bin/mpicc > ${WEFT_MAN1}/mpicc.1
+    DEPENDS ${PROJECT_SOURCE_DIR}/gen/command_manual.py ${PROJECT_SOURCE_DIR}/cmd/mpicc/mpicc.in weft mpi_abi
+    COMMENT "Writing the manual pages of the commands" VERBATIM)
+  add_custom_target(weft_command_manual ALL DEPENDS ${WEFT_MAN1}/weft.1)
+  install(FILES ${WEFT_MAN1}/weft.1 ${WEFT_MAN1}/mpicc.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  foreach(name IN ITEMS mpicxx mpic++ mpiCC)
+    file(WRITE ${WEFT_MAN1}/${name}.1 ".so man1/mpicc.1\n")
+    install(FILES ${WEFT_MAN1}/${name}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  endforeach()
+endif()

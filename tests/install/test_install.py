@@ -1,5 +1,6 @@
 """Installs the build into a temporary prefix, moves it, and asks it what build systems ask: compiler wrappers,
 pkg-config, CMake's own FindMPI; then removes it by `make uninstall`'s script and looks for what is left."""
+import json
 import os
 import pathlib
 import shutil
@@ -194,6 +195,40 @@ class Installed(unittest.TestCase):
         run("cc", "-O2", f"-I{self.prefix}/include", self.area / "p.c", self.prefix / "lib/libmpi_abi.a", "-o", out, "-lpthread", "-ldl", "-lm")
         self.assertEqual(run(out).stdout, "5.0 1\n")
         self.assertNotIn("libmpi_abi", run("readelf", "-d", out).stdout)
+
+    def test_manual_of_the_commands(self):
+        folder = self.prefix / "share/man/man1"
+        pages = {name: (folder / f"{name}.1").read_text() for name in ("mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpiCC", "weft")}
+        self.assertEqual(pages["mpirun"], pages["mpiexec"])
+        for name in ("mpicxx", "mpic++", "mpiCC"):
+            self.assertEqual(pages[name], ".so man1/mpicc.1\n")
+        # Every option that a command names in its help is in its page, and every control variable.
+        for name, command in (("mpiexec", ("mpiexec", "-h")), ("mpicc", ("mpicc", "-h")), ("weft", ("weft", "--help"))):
+            text = pages[name].replace("\\-", "-")
+            words = [line.split()[0].rstrip(",") for line in run(self.bin / command[0], command[1]).stdout.splitlines()
+                     if line.startswith("  ") and not line.startswith("   ")]
+            self.assertGreater(len(words), 4)
+            for word in words:
+                self.assertIn(word, text, name)
+        variables = json.loads(run(self.bin / "weft", "info", "--cvars", "--json").stdout)
+        self.assertGreater(len(variables), 5)
+        for variable, row in variables.items():
+            self.assertIn(f".B {variable}={row['value']}", pages["weft"])
+        if shutil.which("groff"):
+            for name in ("mpiexec", "mpicc", "weft"):
+                r = run("groff", "-man", "-ww", "-z", "-Tutf8", folder / f"{name}.1")
+                self.assertEqual(r.stderr, "")
+
+    def test_control_variables(self):
+        def rows(**env):
+            return json.loads(run(self.bin / "weft", "info", "--cvars", "--json", env={**clean_environment(), **env}).stdout)
+        plain, changed = rows(), rows(WEFT_EAGER_MAX="64k", WEFT_CMA="off")
+        self.assertLessEqual(len(plain), 60)
+        self.assertEqual({row["origin"] for row in plain.values()}, {"default"})
+        self.assertEqual({name: row["value"] for name, row in changed.items() if row["origin"] == "environment"},
+                         {"WEFT_EAGER_MAX": "65536", "WEFT_CMA": "off"})
+        for name, row in plain.items():
+            self.assertTrue((SOURCE / row["evidence"].split("#")[0]).is_file(), f"{name}: {row['evidence']}")
 
     def test_commands(self):
         self.assertIn("weft 0.", run(self.bin / "weft", "--version").stdout)
