@@ -57,6 +57,13 @@ bool load(hwloc_topology_t* topology) {
     return hwloc_topology_load(*topology) == 0;
 }
 
+// hwloc itself says nothing about a description that it cannot read.
+void warn_of_description() {
+    if (getenv("HWLOC_THISSYSTEM")) return;
+    for (const char* name : {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE"})
+        if (const char* text = getenv(name)) say("hwloc cannot read %s=%s; taking the machine as it is", name, text);
+}
+
 }  // namespace
 
 std::vector<int> allowed_cpus() {
@@ -80,6 +87,7 @@ Machine::Machine() {
     real_ = hwloc_topology_is_thissystem(topology_);
     for (hwloc_obj_t pu : objects(HWLOC_OBJ_PU)) cpus_.push_back(int(pu->os_index));
     if (!real_) return;
+    warn_of_description();
     std::vector<int> allowed = allowed_cpus();
     auto not_allowed = [&](int cpu) { return !std::binary_search(allowed.begin(), allowed.end(), cpu); };
     cpus_.erase(std::remove_if(cpus_.begin(), cpus_.end(), not_allowed), cpus_.end());

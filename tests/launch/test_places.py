@@ -65,6 +65,11 @@ class Described(LaunchTest):
         self.assertEqual(self.cpus(2, "--bind-to", "core", machine="pu:4"), ["0", "1"])
         self.assertEqual(self.cpus(2, "--bind-to", "socket", machine="pu:4"), ["0-3", "0-3"])
 
+    def test_a_description_that_cannot_be_read(self):
+        for name, text in (("HWLOC_SYNTHETIC", "pack:2 moon:x"), ("HWLOC_XMLFILE", "/no/such/file")):
+            r = self.good("-n", 1, "true", env={name: text})
+            self.assertIn(f"hwloc cannot read {name}={text}; taking the machine as it is", r.err)
+
     def test_nobody_is_bound_to_cpus_that_are_not_there(self):
         show = ("sh", "-c", "taskset -cp $$")
         r = self.good("-n", 2, "--bind-to", "core", *show, env={"HWLOC_SYNTHETIC": BIG})
