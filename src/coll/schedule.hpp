@@ -114,7 +114,7 @@ private:
 
 // All active schedules, advanced by whichever thread makes progress.
 struct Engine {
-    Spin lock;               // guards everything here; a leaf
+    os::SpinLock lock;               // guards everything here; a leaf
     std::atomic<int32_t> active;   // read without the lock: zero is the usual case
     Schedule *first, *last;
     Schedule* idle;                // to be used again, linked by next_active_

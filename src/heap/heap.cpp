@@ -9,7 +9,7 @@ namespace weft::heap {
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 void Heap::open(Segment* segment) {
-    os::SpinGuard g(lock_);
+    SpinGuard g(lock_);
     segment_ = segment != nullptr && segment->slices != nullptr ? segment : nullptr;
     if (segment_ == nullptr) return;
     auto* whole = static_cast<Extent*>(malloc(sizeof(Extent)));
@@ -22,7 +22,7 @@ void Heap::open(Segment* segment) {
 }
 
 void Heap::close() {
-    os::SpinGuard g(lock_);
+    SpinGuard g(lock_);
     while (extents_ != nullptr) {
         Extent* e = extents_;
         extents_ = e->next;
@@ -49,7 +49,7 @@ void* Heap::allocate(size_t bytes, size_t align) {
     if (bytes > slice_bytes) return nullptr;
     bytes = round_up(bytes == 0 ? 1 : bytes, os::page_bytes);
     if (align < os::page_bytes) align = os::page_bytes;
-    os::SpinGuard g(lock_);
+    SpinGuard g(lock_);
     if (segment_ == nullptr) {
         auto* e = static_cast<Extent*>(malloc(sizeof(Extent)));
         void* p = e == nullptr ? nullptr : os::map_private(bytes + align);
@@ -83,7 +83,7 @@ void* Heap::allocate(size_t bytes, size_t align) {
 }
 
 Err Heap::release(void* p) {
-    os::SpinGuard g(lock_);
+    SpinGuard g(lock_);
     Extent* before = nullptr;
     for (Extent* e = extents_; e != nullptr; before = e, e = e->next) {
         if (e->at != p || !e->used) continue;

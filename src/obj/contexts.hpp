@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/err.hpp"
-#include "base/spin.hpp"
+#include "os/spin.hpp"
 
 namespace weft::obj {
 
@@ -25,7 +25,7 @@ public:
     void give(uint32_t context);
 
 private:
-    Spin spin_;
+    os::SpinLock spin_;
     int32_t rank_ = 0;
     int bits_ = 31;
     uint32_t next_ = first_free;

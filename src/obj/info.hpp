@@ -3,7 +3,7 @@
 #pragma once
 #include "base/err.hpp"
 #include "base/object.hpp"
-#include "base/spin.hpp"
+#include "os/spin.hpp"
 
 namespace weft::obj {
 
@@ -16,7 +16,7 @@ struct InfoEntry {
 };
 
 struct Info : Object {
-    Spin lock;
+    os::SpinLock lock;
     InfoEntry* entries;   // in the order of their first setting
     Info* next;           // link of the free list
 };

@@ -10,7 +10,7 @@
 #include "obj/comm.hpp"
 #include "obj/contexts.hpp"
 #include "obj/request.hpp"
-#include "base/spin.hpp"
+#include "os/spin.hpp"
 
 namespace weft::boot { struct Job; }
 namespace weft::lane { struct Lane; }
@@ -55,7 +55,7 @@ struct Process {
     Comm world, self, null_comm; // the objects behind comms[]
     Errhandler* self_errhandler; // serves calls without an object
     Contexts contexts;
-    Spin pool_lock;       // guards the two free lists: dead objects stay mapped and are used again
+    os::SpinLock pool_lock;       // guards the two free lists: dead objects stay mapped and are used again
     Group* free_groups;
     Comm* free_comms;
     Comm* all_comms;             // every Comm ever made, by all_next

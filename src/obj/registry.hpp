@@ -6,7 +6,7 @@
 
 #include "base/err.hpp"
 #include "base/object.hpp"
-#include "base/spin.hpp"
+#include "os/spin.hpp"
 
 namespace weft::obj {
 
@@ -24,7 +24,7 @@ struct UserError {
 };
 
 struct Registry {
-    Spin lock;
+    os::SpinLock lock;
     Info* env;
     Errhandler* file_errhandler;      // of MPI_FILE_NULL; null: as it starts
 

@@ -38,7 +38,7 @@ struct Kept {
 
 // Guarded by `lock`, a leaf: requests are finished after it has been left.
 struct Buffers {
-    Spin lock;
+    os::SpinLock lock;
     AttachedBuffer* first;
     uint64_t sent;       // messages so far, in whatever buffer
     Kept* kept;

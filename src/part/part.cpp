@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/spin.hpp"
+#include "os/spin.hpp"
 #include "obj/status.hpp"
 #include "type/predefined.hpp"
 
@@ -46,7 +46,7 @@ struct Channel {
 
 // Every channel that somebody must drive: active ones, and receivers that wait for their setup.
 struct Engine {
-    Spin lock;
+    os::SpinLock lock;
     Channel *first, *last;
     std::atomic<int32_t> next_tag;
     std::atomic<uint8_t> matching;  // whoever holds it takes setups
