@@ -14,7 +14,7 @@
 #include <string.h>
 #include <valgrind/callgrind.h>
 
-enum { most = 64, repeats = 5, tag = 1, bytes = 8 };
+enum { most = 64, repeats = 11, tag = 1, bytes = 8 };
 
 typedef struct Steps {
     _Alignas(128) _Atomic int64_t count[2];

@@ -44,6 +44,7 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         counted = 256,    // holds a reference on `type`
         generalized = 512, // `free` leaves what the user's function returned in rank_
         holds_comm = 1024, // holds a reference on `comm`
+        flat = 2048,      // the buffer is `count` bytes of memory: `type` is that of bytes
         persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
     };
     // What a queued send has left to do.
@@ -74,9 +75,11 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
     uint32_t nature() const {
         return flags | static_cast<uint32_t>(stage) << 16 | static_cast<uint32_t>(error) << 24;
     }
-    bool is_plain_receive() const { return (nature() & ~uint32_t{coll}) == is_recv; }
-    // ... and a persistent one needs no more while it is under way.
-    bool receives_plainly() const { return (nature() & ~uint32_t{coll | persistent}) == is_recv; }
+    bool is_plain_receive() const { return (nature() & ~uint32_t{coll | flat}) == is_recv; }
+    // Nor does what these need come before they are freed; their message is copied as it is.
+    bool receives_plainly() const {
+        return (nature() & ~uint32_t{coll | persistent | holds_comm}) == (is_recv | uint32_t{flat});
+    }
 
     bool done() const { return state.load(std::memory_order_acquire) != pending; }
 };

@@ -49,7 +49,7 @@ WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
             return Err::ok;
         }
         wait(p, q);
-    } else if (q.nature() == Request::persistent && q.state.load(std::memory_order_relaxed) == Request::complete) {
+    } else if ((q.nature() & ~uint32_t{Request::flat}) == Request::persistent && q.state.load(std::memory_order_relaxed) == Request::complete) {
         q.state.store(Request::inactive, std::memory_order_relaxed);  // a send that was done at once
         if (s != nullptr) send_status(s);
         return Err::ok;

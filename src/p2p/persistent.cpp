@@ -50,17 +50,16 @@ Err init_persistent(Process& p, Comm& c, Buffer b, Envelope e, Persistent::How h
     memset(static_cast<void*>(r), 0, sizeof *r);
     r->kind = Kind::request;
     r->comm = &c;
-    r->what = b;
     r->where = e;
-    r->inline_bytes = b.type->is(type::Type::dense) ? b.bytes() : INT64_MAX;
     r->how = how;
-    int flags = Request::persistent | e.coll;
+    int flags = Request::persistent | e.coll | set_buffer(*r, b);
+    r->what = Buffer{r->buf, r->count, r->type};
     if (how == Persistent::synchronous) flags |= Request::sync;
     if (how == Persistent::receive) flags |= Request::is_recv;
     r->start_flags = static_cast<uint16_t>(flags);
     r->flags = r->start_flags;
     r->state.store(Request::inactive, std::memory_order_relaxed);
-    type::retain(*b.type);
+    type::retain(*r->type);
     if (!obj::is_predefined(c)) obj::retain(c);
     *out = r;
     return Err::ok;
@@ -82,7 +81,7 @@ Err start_persistent(Process& p, Persistent& r) {
     switch (r.how) {
     case Persistent::receive: return start_receiving(p, r);
     case Persistent::standard:
-        if (!send_inline(p, *r.comm, r.what.base, r.inline_bytes, r.where)) break;
+        if (!send_inline(p, *r.comm, r.what, r.where)) break;
         set_complete(r);
         return Err::ok;
     case Persistent::buffered:

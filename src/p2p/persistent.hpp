@@ -10,7 +10,6 @@ struct Persistent : Request {
     enum How : uint8_t { standard, synchronous, buffered, receive };
     Buffer what;          // holds a reference on its type
     Envelope where;
-    int64_t inline_bytes; // of `what` where it is dense; else more than any message of one line has
     uint16_t start_flags;
     How how;
 };
@@ -19,12 +18,12 @@ static_assert(sizeof(Persistent) <= 128, "a block of Lane::persistent_pool");
 // A send that needs no queue: no call. False: nothing happened.
 WEFT_INLINE bool start_inline(Process& p, Request** handle) {
     Request& r = **handle;
-    constexpr uint16_t kinds = Request::persistent | Request::special | Request::is_recv | Request::sync;
-    if (WEFT_UNLIKELY((r.flags & kinds) != Request::persistent)) return false;
+    constexpr uint16_t kinds = Request::persistent | Request::flat | Request::special | Request::is_recv | Request::sync;
+    if (WEFT_UNLIKELY((r.flags & kinds) != (Request::persistent | Request::flat))) return false;
     auto& q = static_cast<Persistent&>(r);
     if (WEFT_UNLIKELY(q.how != Persistent::standard || q.state.load(std::memory_order_relaxed) != Request::inactive))
         return false;
-    if (WEFT_UNLIKELY(!send_inline(p, *q.comm, q.what.base, q.inline_bytes, q.where))) return false;
+    if (WEFT_UNLIKELY(!send_inline(p, *q.comm, q.what.base, q.what.count, q.where))) return false;
     q.state.store(Request::complete, std::memory_order_relaxed);  // asked by its owner alone
     return true;
 }

@@ -148,7 +148,7 @@ struct Arrivals {
         auto* r = static_cast<Request*>(f.head);
         const auto n = static_cast<int64_t>(w >> 16 & 0xff);
         if (WEFT_UNLIKELY(r == nullptr || r->rank != source || r->tag != c.tag || context_of(*r) != c.context ||
-                          !r->receives_plainly() || !r->type->is(type::Type::dense) || n > r->count * r->type->size))
+                          !r->receives_plainly() || n > r->count))
             return false;
         if (n > wire::inline_bytes) __builtin_unreachable();
         f.head = r->next;
@@ -712,12 +712,11 @@ Request* make_request(LaneGuard& g, obj::Comm& c, Buffer b, int32_t rank, int32_
     r->error = 0;
     r->comm = &c;
     r->buf = b.base;
-    r->count = b.count;
-    r->type = b.type;
     r->rank = rank;
     r->tag = tag;
-    if (WEFT_UNLIKELY(!b.type->is(type::Type::predefined))) {
-        type::retain(*b.type);
+    flags |= set_buffer(*r, b);
+    if (WEFT_UNLIKELY(!r->type->is(type::Type::predefined))) {
+        type::retain(*r->type);
         flags |= Request::counted;
     }
     if (WEFT_UNLIKELY(!obj::is_predefined(c))) {

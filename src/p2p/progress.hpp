@@ -5,6 +5,7 @@
 #include "obj/process.hpp"
 #include "p2p/match.hpp"
 #include "p2p/protocol.hpp"
+#include "type/predefined.hpp"
 
 namespace weft::p2p {
 
@@ -65,6 +66,23 @@ void complete(LaneGuard&, Request& r, int64_t bytes);
 // Sends the answer that tells `peer`'s synchronous send `cookie` of its match.
 void answer_matched(LaneGuard&, int peer, uint64_t cookie);
 
+// Makes `b`, which is dense, the buffer of `r`, which is then flat: held as the bytes it is, with no reference on its type.
+WEFT_INLINE void set_bytes(Request& r, const type::Buffer& b) {
+    r.buf = b.base;
+    r.count = type::bytes_of(b);
+    r.type = type::predefined_at(0x247);  // MPI_BYTE
+}
+// Makes any `b` the buffer of `r`; returns the flag to set.
+inline uint16_t set_buffer(Request& r, const type::Buffer& b) {
+    if (type::is_dense(*b.type)) {
+        set_bytes(r, b);
+        return Request::flat;
+    }
+    r.buf = b.base;
+    r.count = b.count;
+    r.type = b.type;
+    return 0;
+}
 // A request from the lane's pool, with its references taken; null when out of memory.
 Request* make_request(LaneGuard&, obj::Comm&, type::Buffer, int32_t rank, int32_t tag, uint16_t flags);
 void free_request_block(LaneGuard&, Request& r);

@@ -73,13 +73,12 @@ WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     return WEFT_LIKELY(recv_inline(p, c, b, e, s)) ? Err::ok : recv_slow(p, c, b, e, s);
 }
 
-// Posts a receive of a predefined type from a peer of the node when nothing unexpected waits: no call, no reference
+// Posts a receive of dense data from a peer of the node when nothing unexpected waits: no call, no reference
 // taken. False: nothing happened, go the slow way.
 WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Request** out) {
     lane::Lane& l = *p.lane;
     // MPI_ANY_SOURCE (-1) has a chair of its own in routes[], so it takes the slow way; so does MPI_PROC_NULL.
-    if (WEFT_UNLIKELY(c.routes[e.rank].way != obj::Route::shm || !b.type->is(type::Type::predefined) ||
-                      !obj::is_predefined(c)))
+    if (WEFT_UNLIKELY(c.routes[e.rank].way != obj::Route::shm || !type::is_dense(*b.type) || !obj::is_predefined(c)))
         return false;
     lane::LaneTry guard(l);
     if (WEFT_UNLIKELY(!guard)) return false;
@@ -90,13 +89,11 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
     r->kind = Kind::request;
     r->id = 0;
     r->state.store(Request::pending, std::memory_order_relaxed);
-    r->flags = static_cast<uint16_t>(e.coll | Request::is_recv);
+    r->flags = static_cast<uint16_t>(e.coll | Request::is_recv | Request::flat);
     r->stage = Request::fresh;
     r->error = 0;
     r->comm = &c;
-    r->buf = b.base;
-    r->count = b.count;
-    r->type = b.type;
+    set_bytes(*r, b);
     r->rank = e.rank;
     r->tag = e.tag;
     ++l.posted_count;
@@ -110,11 +107,11 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
 WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, Fifo& bucket, wire::shm::Shm::In& in, Status* s) {
     lane::Lane& l = g.lane;
     const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::coll)};
-    if (WEFT_UNLIKELY(bucket.head != &r || !r.type->is(type::Type::dense))) return false;
+    if (WEFT_UNLIKELY(bucket.head != &r)) return false;
     const wire::Cell* cell = next_if_matching(g, *r.comm, e, in);
     if (WEFT_UNLIKELY(cell == nullptr)) return false;
     const auto bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
-    if (WEFT_UNLIKELY(bytes > r.count * r.type->size)) return false;
+    if (WEFT_UNLIKELY(bytes > r.count)) return false;
     bucket.head = r.next;
     --l.posted_count;
     copy_small(anonymous(r.buf), cell->payload, static_cast<size_t>(bytes));
