@@ -7,7 +7,6 @@ Everything lies in /usr/lib/weft; /usr/bin gets mpiexec.weft, mpicc.weft and so 
 alternatives that choose mpirun and mpicc, below the others (priority 30), and not the one that chooses libmpi.so, which
 has another ABI.
 """
-import argparse
 import os
 import pathlib
 import subprocess
@@ -92,10 +91,7 @@ def control(root, version):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build-dir", default=stage.SOURCE / "build", type=pathlib.Path)
-    parser.add_argument("--out", default=stage.SOURCE / "dist", type=pathlib.Path)
-    args = parser.parse_args()
+    args = stage.arguments(__doc__)
     version = stage.version()
     os.umask(0o022)
     with tempfile.TemporaryDirectory() as folder:

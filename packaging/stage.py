@@ -1,4 +1,5 @@
 """What the packages are made from: the installed tree of a build, in a folder of its own, without debug information."""
+import argparse
 import pathlib
 import platform
 import re
@@ -7,6 +8,14 @@ import subprocess
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 LICENSES = (SOURCE / "LICENSE", SOURCE / "packaging/LICENSE.hwloc")  # ours, and what the linked hwloc asks for
+
+
+def arguments(description):
+    """What every packer is told: where the build is, and where the package goes."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build-dir", default=SOURCE / "build", type=pathlib.Path)
+    parser.add_argument("--out", default=SOURCE / "dist", type=pathlib.Path)
+    return parser.parse_args()
 
 
 def version():

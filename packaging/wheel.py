@@ -5,7 +5,6 @@ wheel.py --build-dir build --out dist      prints the path of the wheel
 
 There is no Python code in it. Wheels hold no symbolic links, so the development link is a linker script.
 """
-import argparse
 import base64
 import hashlib
 import os
@@ -63,10 +62,7 @@ class Writer:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build-dir", default=stage.SOURCE / "build", type=pathlib.Path)
-    parser.add_argument("--out", default=stage.SOURCE / "dist", type=pathlib.Path)
-    args = parser.parse_args()
+    args = stage.arguments(__doc__)
     version = stage.version()
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder) / "weft"

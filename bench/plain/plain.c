@@ -2,7 +2,6 @@
  * bare ring of cache lines from one process to another, one 64-byte message in each (stream).
  * weft-bench-plain ring|pingpong|stream [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints JSON lines like
  * weft-bench. */
-#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,8 +13,9 @@
 #include <sys/prctl.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "plain.h"
 
 typedef struct Slot {
     _Alignas(128) _Atomic uint64_t token;
@@ -33,13 +33,6 @@ typedef struct Plan {
     int processes, reps, cpu_count, cpus[max_cpus];
     long hops;
 } Plan;
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void await(_Atomic uint64_t *slot, uint64_t token)
 {
@@ -59,15 +52,6 @@ static void lap(Slot *slots, int self, int n, long rounds, uint64_t *token)
         if (self != 0)
             atomic_store_explicit(&slots[right].token, *token, memory_order_release);
     }
-}
-
-static void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-        fprintf(stderr, "weft-bench-plain: CPU %d: %s\n", cpu, strerror(errno));
 }
 
 /* The producer fills whole lines and runs at most a ring ahead; the consumer says where it is four times a round. */
@@ -174,7 +158,7 @@ static int start_others(const Plan *p, Slot *slots)
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent)
                 _exit(1);
-            pin(p->cpus[self % p->cpu_count]);
+            pin("weft-bench-plain", p->cpus[self % p->cpu_count]);
             act(p, slots, self);
             _exit(0);
         }
@@ -197,7 +181,7 @@ int main(int argc, char **argv)
     }
     if (start_others(&plan, slots) != 0)
         return 1;
-    pin(plan.cpus[0]);
+    pin("weft-bench-plain", plan.cpus[0]);
     act(&plan, slots, 0);
     while (wait(NULL) > 0) {
     }

@@ -21,8 +21,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "plain.h"
 
 enum { slots = 1024, most_samples = 1000, most_variants = 8, most_rings = 256 };
 enum { ring_stride = 68 * 4096 }; /* as far apart as rings with their bulk part are */
@@ -69,13 +70,6 @@ typedef struct Variant {
     double (*run)(Side *s, int a, int b); /* nanoseconds per message; rank 0's counts */
     int a, b;
 } Variant;
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Both processes are here. Yields, since other work may share the CPUs. */
 static void meet(Side *s)
@@ -300,15 +294,6 @@ static void act(const Plan *p, Shared *shared, char *far, int self)
     fflush(stdout);
 }
 
-static void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-        fprintf(stderr, "weft-bench-rings: CPU %d: %s\n", cpu, strerror(errno));
-}
-
 static bool parse(Plan *p, int argc, char **argv)
 {
     *p = (Plan){.reps = 101, .cpus = {0, 1}, .messages = 500};
@@ -358,7 +343,7 @@ int main(int argc, char **argv)
         if (getppid() != parent)
             _exit(1);
     }
-    pin(plan.cpus[self]);
+    pin("weft-bench-rings", plan.cpus[self]);
     act(&plan, (Shared *)memory, far, self);
     if (self == 1)
         _exit(0);

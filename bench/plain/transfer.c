@@ -2,7 +2,6 @@
  * protocol for large messages is chosen by. The sender rewrites the whole buffer before each transfer, the receiver
  * reuses its own; only the transfer is timed. No MPI.
  * weft-bench-transfer [-m LO:HI] [-r N] [--cpus A,B] prints one line per way and size. */
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,6 +15,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "plain.h"
 
 enum { depth = 8, largest = 16 << 20, most_samples = 1000 };
 
@@ -43,13 +44,6 @@ typedef struct Way {
     size_t chunk;
     bool in_window; /* the sender's buffer lies in shared memory */
 } Way;
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void await(_Atomic int64_t *counter, int64_t value)
 {
@@ -193,11 +187,7 @@ static void measure(Side *s, const Way *way, size_t bytes, int reps)
 
 static void act(Shared *shared, int self, size_t lo, size_t hi, int reps, int cpu)
 {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-        perror("weft-bench-transfer: not pinned");
+    pin("weft-bench-transfer", cpu);
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* the other side may copy here even where only children may be traced */
     Side s = {.shared = shared, .self = self, .buffer = malloc(hi)};
     must(s.buffer != NULL, "malloc");

@@ -21,13 +21,6 @@ namespace {
 
 const op::Op& sum() { return *op::predefined_at(33); }
 
-// What a thread that a rank starts must know in the preset where ranks are threads.
-void adopt([[maybe_unused]] Process& p) {
-#if WEFT_THREADS_PRESET
-    obj::process = &p;
-#endif
-}
-
 int expected_sum(int ranks, int salt) { return ranks * (ranks - 1) / 2 + ranks * salt; }
 
 TEST(Schedules, BlockingOnAnyNumberOfRanksAndNodes) {

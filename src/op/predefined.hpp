@@ -1,8 +1,7 @@
 // The predefined operations: one constant-initialised array, in the order of their ABI numbers. Any floor above type/
 // may include this; obj/ makes handles of it. Never written; no lock.
 #pragma once
-#include <array>
-
+#include "base/numbered.hpp"
 #include "op/op.hpp"
 
 namespace weft::op {
@@ -31,18 +30,10 @@ struct Table {
 extern WEFT_HIDDEN Table predefined;
 
 namespace detail {
-constexpr auto make_index() {
-    std::array<uint8_t, ids_end> a{};
-    a[null_id] = 1;
-    for (int i = 0; i < n_rows; i++) a[rows[i].id] = static_cast<uint8_t>(i + 2);
-    return a;
-}
-inline constexpr auto index = make_index();
+inline constexpr auto places = places_by_number<null_id, ids_end>(rows);
 }  // namespace detail
 
-constexpr int predefined_index(int abi_value) {
-    return abi_value >= 0 && abi_value < ids_end ? detail::index[abi_value] : 0;
-}
+constexpr int predefined_index(int abi_value) { return place_of<null_id>(detail::places, abi_value); }
 inline const Op* predefined_at(int abi_value) { return &predefined[predefined_index(abi_value)]; }
 inline const Op& predefined_op(Code c) { return predefined[2 + static_cast<int>(c)]; }
 

@@ -59,9 +59,7 @@ TEST(Combined, ThreadsShareABuffer) {
         std::vector<std::thread> all;
         for (int t = 0; t < threads; ++t)
             all.emplace_back([&, t] {
-#if WEFT_THREADS_PRESET
-                obj::process = &p;
-#endif
+                adopt(p);
                 std::vector<char> data(size);
                 for (int n = 0; n < messages; ++n) {
                     const size_t length = n % 2 ? size : 16;
@@ -74,9 +72,7 @@ TEST(Combined, ThreadsShareABuffer) {
             });
         for (int t = 0; t < threads; ++t)
             all.emplace_back([&, t] {
-#if WEFT_THREADS_PRESET
-                obj::process = &p;
-#endif
+                adopt(p);
                 std::vector<char> data(size);
                 for (int n = 0; n < messages; ++n) {
                     Status s{};

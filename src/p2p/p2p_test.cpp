@@ -272,9 +272,7 @@ TEST(P2p, WaitingStopsAtTheFirstYes) {
 void storm(int ranks, ThreadLevel level, int threads, int rounds, unsigned seed) {
     run_ranks(ranks, level, [=](Process& p) {
         auto half = [&](int thread) {
-#if WEFT_THREADS_PRESET
-            obj::process = &p;
-#endif
+            adopt(p);
             const int tags = 3;
             std::mt19937 random(seed + static_cast<unsigned>(thread));  // the same in all ranks: who sends what
             struct Plan { int tag; size_t size; int n; };

@@ -28,6 +28,13 @@ inline type::Buffer ints(const void* p, int n) {
     return {const_cast<void*>(p), n, type::predefined_at(0x209)};
 }
 
+// What a thread must know that a rank starts, in the preset where ranks are threads themselves.
+inline void adopt([[maybe_unused]] Process& p) {
+#if WEFT_THREADS_PRESET
+    obj::process = &p;
+#endif
+}
+
 inline void barrier(Process& p) {
     for (int step = 1; step < p.world_size; step *= 2) {
         const p2p::Envelope to{(p.world_rank + step) % p.world_size, 1 << 20};
@@ -45,9 +52,7 @@ inline void run_ranks(int ranks, obj::ThreadLevel level, const std::function<voi
         threads.emplace_back([&, r] {
             auto* p = static_cast<Process*>(calloc(1, sizeof(Process)));
             obj::prepare_process(*p);
-#if WEFT_THREADS_PRESET
-            obj::process = p;
-#endif
+            adopt(*p);
             auto job = std::make_unique<boot::Job>();
             job->rank = job->node_rank = r;
             job->size = job->node_size = ranks;

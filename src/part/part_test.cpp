@@ -30,9 +30,7 @@ TEST(Partitioned, ThreadsMarkAndLook) {
             std::vector<std::thread> markers;
             for (int t = 0; t < 3; t++)
                 markers.emplace_back([&p, s, t] {
-#if WEFT_THREADS_PRESET
-                    obj::process = &p;
-#endif
+                    adopt(p);
                     for (int i = t; i < partitions; i += 3) ASSERT_EQ(part::pready(p, i, *s), Err::ok);
                 });
             for (int i = 0; i < partitions / 3; i++) {

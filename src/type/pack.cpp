@@ -187,4 +187,23 @@ void unpack(const Buffer& b, int64_t from, int64_t bytes, const void* src) {
     run_program<false>(b, from, bytes, static_cast<char*>(const_cast<void*>(src)));
 }
 
+void copy(const Buffer& from, const Buffer& to, int64_t bytes) {
+    if (bytes <= 0) return;
+    if (from.dense() && to.dense()) {
+        memmove(to.data(), from.data(), static_cast<size_t>(bytes));
+    } else if (from.dense()) {
+        unpack(to, 0, bytes, from.data());
+    } else if (to.dense()) {
+        pack(from, 0, bytes, to.data());
+    } else {
+        // By way of the first-level cache: cheaper than finding the place in both layouts for every short run.
+        char piece[8192];
+        for (int64_t at = 0; at < bytes; at += static_cast<int64_t>(sizeof piece)) {
+            int64_t n = bytes - at < static_cast<int64_t>(sizeof piece) ? bytes - at : static_cast<int64_t>(sizeof piece);
+            pack(from, at, n, piece);
+            unpack(to, at, n, piece);
+        }
+    }
+}
+
 }  // namespace weft::type

@@ -1,8 +1,7 @@
 // The predefined datatypes: one constant-initialised array, in the order of their ABI numbers. Any floor above base/
 // may include this; obj/ makes the table of handles from it. No lock: only set_fortran_sizes writes, once, before use.
 #pragma once
-#include <array>
-
+#include "base/numbered.hpp"
 #include "type/type.hpp"
 
 namespace weft::type {
@@ -107,19 +106,11 @@ struct Table {
 extern WEFT_HIDDEN Table predefined;
 
 namespace detail {
-constexpr auto make_index() {
-    std::array<uint8_t, ids_end - null_id> a{};
-    a[0] = 1;
-    for (int i = 0; i < n_rows; i++) a[rows[i].id - null_id] = static_cast<uint8_t>(i + 2);
-    return a;
-}
-inline constexpr auto index = make_index();
+inline constexpr auto places = places_by_number<null_id, ids_end>(rows);
 }  // namespace detail
 
 // Where the type with this ABI number stands in predefined[]; 0, the bad handle, where there is none.
-constexpr int predefined_index(int abi_value) {
-    return abi_value >= null_id && abi_value < ids_end ? detail::index[abi_value - null_id] : 0;
-}
+constexpr int predefined_index(int abi_value) { return place_of<null_id>(detail::places, abi_value); }
 inline const Type* predefined_at(int abi_value) { return &predefined[predefined_index(abi_value)]; }
 
 namespace detail {

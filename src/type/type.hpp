@@ -72,14 +72,6 @@ void pack(const Buffer& b, int64_t from, int64_t bytes, void* to);
 // The reverse: writes bytes [from, from+bytes) of the packed form, given at `src`, into `b`. Gaps are never written.
 void unpack(const Buffer& b, int64_t from, int64_t bytes, const void* src);
 
-// The same bytes where they lie in memory, in packed order: what vectored copies between processes take.
-struct Region {
-    char* at;
-    int64_t bytes;
-};
-// Fills at most `max` regions (max > 0) that cover the packed form from `from` on, up to `bytes`; returns how many, and
-// in `*covered` how far they reach.
-int regions(const Buffer& b, int64_t from, int64_t bytes, Region* out, int max, int64_t* covered);
 // Copies the first `bytes` of the packed form of `from` to that of `to`. They must not overlap unless both are dense.
 void copy(const Buffer& from, const Buffer& to, int64_t bytes);
 

@@ -108,21 +108,6 @@ TEST(Types, RandomTypesAgreeWithTheirTypeMaps) {
         split(g.r, total, [&](int64_t from, int64_t n) { pack(buffer, from, n, got.data() + from); });
         ASSERT_EQ(got, want) << p.story;
 
-        // The same bytes by where they lie, from any place on, a few at a time.
-        for (int64_t at = pick(g.r, 0, total); at < total;) {
-            Region pieces[5];
-            int64_t covered = 0, wanted = std::min(total - at, pick(g.r, 1, 200)), seen_bytes = 0;
-            int n = regions(buffer, at, wanted, pieces, static_cast<int>(pick(g.r, 1, 5)), &covered);
-            ASSERT_GT(n, 0) << p.story;
-            ASSERT_LE(covered, wanted) << p.story;
-            for (int i = 0; i < n; i++) {
-                ASSERT_EQ(memcmp(pieces[i].at, want.data() + at + seen_bytes, static_cast<size_t>(pieces[i].bytes)), 0) << p.story;
-                seen_bytes += pieces[i].bytes;
-            }
-            ASSERT_EQ(seen_bytes, covered) << p.story;
-            at += covered;
-        }
-
         for (auto& b : want) b = static_cast<unsigned char>(g.r());
         Memory expected = mem;
         unpack_by_model(p.model, count, expected, want);

@@ -2,11 +2,13 @@
 // Plain C11 on mpi.h, so that the programs can be tried on any library with the standard ABI.
 #ifndef WEFT_TESTS_CHECK_H
 #define WEFT_TESTS_CHECK_H
+#include <errno.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,6 +50,21 @@ static inline void start(int* argc, char*** argv) {
 static inline int finish(void) {
     MPI_Finalize();
     return 0;
+}
+
+// Reads what a child writes until it and all that holds the pipe are gone; returns the status it ended with.
+static inline int read_child(pid_t child, int pipe_end, char* text, size_t room) {
+    size_t length = 0;
+    ssize_t got;
+    while (length < room - 1 && (got = read(pipe_end, text + length, room - 1 - length)) != 0) {
+        if (got < 0 && errno != EINTR) break;
+        if (got > 0) length += (size_t)got;
+    }
+    close(pipe_end);
+    text[length] = 0;
+    int status;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    return status;
 }
 
 // Byte `i` of the message called `id`: neighbours and equal offsets of other messages differ.

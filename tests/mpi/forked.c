@@ -1,7 +1,4 @@
 // A forked child of a rank: its memory is its own, MPI calls there end in a clear error, and the job does not notice.
-#include <errno.h>
-#include <sys/wait.h>
-
 #include "check.h"
 
 int main(int argc, char** argv) {
@@ -24,17 +21,8 @@ int main(int argc, char** argv) {
         _exit(0);
     }
     close(pipes[1]);
-    char text[4000] = "";
-    size_t length = 0;
-    ssize_t got;
-    while (length < sizeof text - 1 && (got = read(pipes[0], text + length, sizeof text - 1 - length)) != 0) {
-        if (got < 0 && errno != EINTR) break;
-        if (got > 0) length += (size_t)got;
-    }
-    close(pipes[0]);
-    text[length] = 0;
-    int status;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    char text[4000];
+    const int status = read_child(child, pipes[0], text, sizeof text);
     CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == 90), "the child lost its memory");
     CHECK(!WIFEXITED(status) || WEXITSTATUS(status) != 0, "an MPI call in a forked child succeeded");
     CHECK(!WIFSIGNALED(status) || (WTERMSIG(status) != SIGSEGV && WTERMSIG(status) != SIGBUS), "an MPI call in a forked child crashed with signal %d", WTERMSIG(status));

@@ -1,7 +1,5 @@
 // A rank starts another MPI program: it is a singleton, with one warning, and does not disturb the rank's place in the job.
-#include <errno.h>
 #include <fcntl.h>
-#include <sys/wait.h>
 
 #include "check.h"
 
@@ -31,17 +29,8 @@ int main(int argc, char** argv) {
             _exit(60);
         }
         close(pipes[1]);
-        char text[8000] = "";
-        size_t length = 0;
-        ssize_t got;
-        while (length < sizeof text - 1 && (got = read(pipes[0], text + length, sizeof text - 1 - length)) != 0) {
-            if (got < 0 && errno != EINTR) break;
-            if (got > 0) length += (size_t)got;
-        }
-        close(pipes[0]);
-        text[length] = 0;
-        int status;
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+        char text[8000];
+        const int status = read_child(child, pipes[0], text, sizeof text);
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %#x: %s", (unsigned)status, text);
         int lines = 0;
         for (const char* p = text; *p; p++) lines += *p == '\n';
