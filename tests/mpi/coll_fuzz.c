@@ -453,6 +453,8 @@ static int make_places(struct place* places) {
     describe(&places[n++], comm, "the world backwards");
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     describe(&places[n++], comm, "a duplicate");
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank % 2, &comm);   // no node holds ranks in a row there
+    describe(&places[n++], comm, "the even ones, then the odd ones");
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
     describe(&places[n++], half, "every second one");
     if (size > 1) {
