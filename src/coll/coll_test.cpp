@@ -150,6 +150,25 @@ TEST(Schedules, ManyOutstandingNeverMix) {
     });
 }
 
+// Blocking and nonblocking ones are numbered apart: ranks may begin them in different orders.
+TEST(Schedules, TheTwoKindsNeedNoCommonOrder) {
+    run_ranks(3, ThreadLevel::single, [](Process& p) {
+        for (int i = 0; i < 20; i++) {
+            int in = p.world_rank + i, out = -1, told = p.world_rank == 0 ? i : -1;
+            Request* r = nullptr;
+            auto add = [&] { ASSERT_EQ(coll::allreduce(p, p.world, ints(&in, 1), ints(&out, 1), sum(), &r), Err::ok); };
+            if ((p.world_rank + i) % 2 == 0) add();
+            ASSERT_EQ(coll::bcast(p, p.world, ints(&told, 1), 0), Err::ok);
+            if ((p.world_rank + i) % 2 != 0) add();
+            p2p::wait(p, *r);
+            ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+            EXPECT_EQ(out, expected_sum(3, i));
+            EXPECT_EQ(told, i);
+        }
+        coll::close(p);
+    });
+}
+
 // String tags that are numbers to messages: two that share the number are told apart, and nobody gets the other's context.
 TEST(Creation, SealsTellTagsApart) {
     run_ranks(2, ThreadLevel::single, [](Process& p) {

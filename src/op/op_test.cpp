@@ -349,11 +349,14 @@ TEST(Ops, DerivedTypesAndCharactersAreRefused) {
 
 struct Seen {
     std::vector<int64_t> counts;
+    std::vector<intptr_t> in, inout;
     void* handle;
 } seen;
 
-void classic(void*, void*, int* len, void** handle) {
+void classic(void* in, void* inout, int* len, void** handle) {
     seen.counts.push_back(*len);
+    seen.in.push_back(reinterpret_cast<intptr_t>(in));
+    seen.inout.push_back(reinterpret_cast<intptr_t>(inout));
     seen.handle = *handle;
 }
 void large(void* in, void* inout, int64_t* len, void** handle) {
@@ -364,8 +367,9 @@ void large(void* in, void* inout, int64_t* len, void** handle) {
 
 TEST(Ops, UserFunctionsGetTheirCountsAndHandles) {
     Op* op;
-    Type* empty;   // nothing is touched, so the count may be any
-    ASSERT_EQ(type::contiguous(type::Width::classic, 0, type_at(0x209), &empty), Err::ok);
+    Type *nothing, *empty;   // nothing is touched, so the count may be any
+    ASSERT_EQ(type::contiguous(type::Width::classic, 0, type_at(0x209), &nothing), Err::ok);
+    ASSERT_EQ(type::resized(type::Width::classic, *nothing, 0, 16, &empty), Err::ok);
     ASSERT_EQ(create(reinterpret_cast<void*>(classic), true, false, &op), Err::ok);
     EXPECT_TRUE(op->is(Op::commutative));
     seen = {};
@@ -373,12 +377,17 @@ TEST(Ops, UserFunctionsGetTheirCountsAndHandles) {
     ASSERT_EQ(apply(*op, x, y, int64_t{INT_MAX} * 2 + 5, *empty), Err::ok);
     EXPECT_EQ(seen.counts, (std::vector<int64_t>{INT_MAX, INT_MAX, 5}));
     EXPECT_EQ(seen.handle, empty);
+    for (size_t i = 0; i < 3; i++) {
+        EXPECT_EQ(seen.in[i], reinterpret_cast<intptr_t>(x) + static_cast<intptr_t>(i) * INT_MAX * 16);
+        EXPECT_EQ(seen.inout[i], reinterpret_cast<intptr_t>(y) + static_cast<intptr_t>(i) * INT_MAX * 16);
+    }
     seen = {};
     ASSERT_EQ(apply(*op, x, y, 0, *empty), Err::ok);
     EXPECT_TRUE(seen.counts.empty());
     release(*op);
     EXPECT_EQ(op->kind, Kind::dead);
     type::release(*empty);
+    type::release(*nothing);
 
     ASSERT_EQ(create(reinterpret_cast<void*>(large), false, true, &op), Err::ok);
     EXPECT_FALSE(op->is(Op::commutative));

@@ -179,6 +179,27 @@ static void wrong(void) {
     OK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
     MPI_Request_free(&r[0]);
     MPI_Request_free(&r[1]);
+
+    // A partition is ready once; what is too long is cut, and the pair serves again.
+    int out[6] = {1, 2, 3, 4, 5, 6}, in[6] = {0};
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    OK(MPI_Psend_init(out, 3, 2, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_INFO_NULL, &r[0]));
+    OK(MPI_Precv_init(in, 2, 2, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_INFO_NULL, &r[1]));
+    for (int round = 0; round < 2; round++) {
+        MPI_Status s[2];
+        memset(in, 0, sizeof in);
+        OK(MPI_Startall(2, r));
+        OK(MPI_Pready(1, r[0]));
+        FAILS(MPI_ERR_ARG, MPI_Pready(1, r[0]));
+        OK(MPI_Pready(0, r[0]));
+        OK(MPI_Pready(2, r[0]));
+        FAILS(MPI_ERR_TRUNCATE, MPI_Wait(&r[1], &s[1]));
+        OK(MPI_Wait(&r[0], &s[0]));
+        for (int i = 0; i < 6; i++) CHECK(in[i] == (i < 4 ? out[i] : 0), "element %d is %d", i, in[i]);
+    }
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
