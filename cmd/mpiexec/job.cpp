@@ -48,6 +48,11 @@ int Job::run() {
     rlimit many = inherited_.files;
     many.rlim_cur = many.rlim_max;
     setrlimit(RLIMIT_NOFILE, &many);
+    if (many.rlim_max < files_needed()) {
+        say("%zu ranks take %zu open files of mpiexec, and the limit is %zu (ulimit -n)", ranks_.size(), files_needed(),
+            size_t(many.rlim_max));
+        return 1;
+    }
 
     if (signal_fd_ < 0 || !open_door() || !write_places()) {
         say("cannot make the sockets that ranks call: %s (errno %d)", strerror(errno), errno);
@@ -64,6 +69,12 @@ int Job::run() {
                 WIFSIGNALED(r.wait_status) ? WTERMSIG(r.wait_status) : WEXITSTATUS(r.wait_status));
     }
     return status_;
+}
+
+// A socket and a lifeline per rank, two pipes where its lines are labelled, and some of our own.
+size_t Job::files_needed() const {
+    size_t per_rank = plan_.label.empty() && !plan_.timestamp ? 2 : 4;
+    return ranks_.size() * per_rank + 32;
 }
 
 bool Job::finished() const {

@@ -49,6 +49,7 @@ private:
     int next_timeout_ms() const;
     void timers();
     bool finished() const;
+    size_t files_needed() const;
     void drain_output();
     void flush(Sink* sink, bool only_while_full);
     // launch.cpp: starting

@@ -46,6 +46,7 @@ const char* signal_meaning(int signal) {
         case SIGILL: return "an instruction this CPU does not have";
         case SIGABRT: return "it called abort, often by a failed assertion";
         case SIGKILL: return "from outside; often the kernel's, out of memory";
+        case SIGXFSZ: return "a file, or the memory that the ranks share, would be larger than the limit (ulimit -f)";
         case SIGXCPU: return "its CPU time limit";
         case SIGPIPE: return "it wrote to a closed pipe";
         default: return "";

@@ -1,6 +1,7 @@
 """How jobs end: exit statuses, failures of ranks, signals, the death of mpiexec itself."""
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -114,6 +115,23 @@ class Failures(LaunchTest):
     def test_abort_after_others_finalized(self):
         r = self.run_job("-n", 2, PROBE, "attach", "barrier", "@0:finalize", "@0:exit=0", "sleep=0.2", "abort=3")
         self.assertEqual(r.status, 3, r)
+
+    def test_limit_of_open_files(self):
+        """A soft limit is raised, for mpiexec alone; a hard one that is too low is said before anything starts."""
+        def limit(soft, hard):
+            return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        r = self.good("-n", 40, "-l", "sh", "-c", "ulimit -Sn", preexec_fn=limit(64, hard))
+        self.assertEqual({line.split()[1] for line in r.out.splitlines()}, {"64"})
+        r = self.run_job("-n", 40, PROBE, "attach", "finalize", preexec_fn=limit(64, 64))
+        self.assertEqual((r.status, r.err), (1, "mpiexec: 40 ranks take 112 open files of mpiexec, and the limit is 64 (ulimit -n)\n"))
+        self.good("-n", 40, PROBE, "attach", "finalize", preexec_fn=limit(112, 112))
+        self.good("-n", 40, "-l", PROBE, "attach", "finalize", preexec_fn=limit(192, 192))
+
+    def test_limit_of_file_sizes_is_named(self):
+        r = self.run_job("-n", 2, "sh", "-c", "kill -XFSZ $$")
+        self.assertEqual(r.status, 128 + signal.SIGXFSZ)
+        self.assertIn("(ulimit -f)", r.err)
 
     def test_term_is_tried_first(self):
         r = self.run_job("-n", 2, "sh", "-c",
