@@ -36,7 +36,7 @@ int doctor(int argc, char** argv) {
     }
     if (json) print_json(sections);
     else if (problems) printf("%d problems: see above\n", problems);
-    else if (stepped) printf("Weft runs here; %d limits of the machine are stepped around\n", stepped);
+    else if (stepped) printf("Weft runs here, and steps around what is marked so (%d)\n", stepped);
     else printf("Weft runs here, with everything it knows\n");
     return problems ? 1 : 0;
 }

@@ -1,4 +1,7 @@
 // weft info: what this installation is; the first thing to paste into a bug report.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <sys/resource.h>
@@ -84,6 +87,18 @@ int print_api(const Library& library, bool json) {
     return 0;
 }
 
+// A misspelt control variable changes nothing, and nobody says so but this.
+void warn_of_unknown(const std::vector<Section>& known) {
+    static const char* const of_commands[] = {"WEFT_CC", "WEFT_CXX", "WEFT_PEERS", "WEFT_RANK", "WEFT_SIZE", "WEFT_BOOT_FD", "WEFT_BOOT_ADDR", "WEFT_COOKIE"};
+    for (char** e = environ; *e; e++) {
+        std::string name(*e, std::strcspn(*e, "="));
+        if (name.rfind("WEFT_", 0) != 0) continue;
+        bool used = std::any_of(known.begin(), known.end(), [&](const Section& s) { return s.title == name; }) ||
+                    std::find(std::begin(of_commands), std::end(of_commands), name) != std::end(of_commands);
+        if (!used) fprintf(stderr, "weft: %s is set, and is no control variable\n", name.c_str());
+    }
+}
+
 // Every control variable: value, origin and what it is for.
 int print_cvars(const Library& library, bool json) {
     using Setting = int (*)(int, const char**, char*, const char**, const char**, const char**);
@@ -106,6 +121,7 @@ int print_cvars(const Library& library, bool json) {
         if (!json) printf("%-18s %-12s %-12s %s\n", name, value, origin, what);
     }
     if (json) print_json(all);
+    warn_of_unknown(all);
     if (bad) fprintf(stderr, "weft: a value marked ? is not allowed; MPI_Init would say what is\n");
     return bad ? 1 : 0;
 }

@@ -227,6 +227,10 @@ class Installed(unittest.TestCase):
         self.assertEqual({row["origin"] for row in plain.values()}, {"default"})
         self.assertEqual({name: row["value"] for name, row in changed.items() if row["origin"] == "environment"},
                          {"WEFT_EAGER_MAX": "65536", "WEFT_CMA": "off"})
+        misspelt = run(self.bin / "weft", "info", "--cvars", env={**clean_environment(), "WEFT_EGER_MAX": "1", "WEFT_CC": "cc"})
+        self.assertEqual(misspelt.stderr, "weft: WEFT_EGER_MAX is set, and is no control variable\n")
+        wrong = run(self.bin / "weft", "info", "--cvars", env={**clean_environment(), "WEFT_EAGER_MAX": "much"}, ok=False)
+        self.assertEqual(wrong.returncode, 1)
         for name, row in plain.items():
             self.assertTrue((SOURCE / row["evidence"].split("#")[0]).is_file(), f"{name}: {row['evidence']}")
 
