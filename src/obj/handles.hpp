@@ -30,7 +30,7 @@ inline constexpr uintptr_t first_address = 0x1000;
 // What an unassigned small number is the handle of; large enough to be read as any object.
 struct alignas(64) BadObject { Object head; char zeros[512]; };
 extern WEFT_HIDDEN const BadObject bad_object;
-extern const BadObject no_proc_message; // MPI_MESSAGE_NO_PROC
+extern WEFT_HIDDEN const BadObject no_proc_message; // MPI_MESSAGE_NO_PROC
 
 namespace detail {
 

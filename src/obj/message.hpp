@@ -11,7 +11,7 @@ struct Comm;
 
 struct Message : Object {
     void* unused_;                 // the pools' link
-    lane::Unexpected* unexpected;  // off its queue; null where it never was on one
+    lane::Unexpected* unexpected;  // off its queue; where `kept` is null
     Comm* comm;                    // null: MPI_MESSAGE_NO_PROC
     const wire::Cell** kept;       // where its ring says the line is that it came in (Shm::keep); else null
 };

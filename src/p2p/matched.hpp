@@ -16,7 +16,6 @@ WEFT_INLINE bool match_inline(LaneGuard& g, Comm& c, Envelope e, wire::shm::Shm:
     l.requests.free = l.requests.free->next;
     m->kind = Kind::message;
     m->id = 0;
-    m->unexpected = nullptr;
     m->comm = &c;
     m->kept = &in.kept;
     if (WEFT_UNLIKELY(!obj::is_predefined(c))) obj::retain(c);
@@ -54,28 +53,33 @@ WEFT_INLINE bool mprobe_inline(Process& p, Comm& c, Envelope e, Message** out, S
     return match_within(p, c, e, p.lane->limits.spin_polls, out, s);
 }
 
-// Receives a message whose line is kept into a dense buffer that can hold it. ≤ 40 instructions, no call.
-WEFT_INLINE bool mrecv_inline(Process& p, const Buffer& b, Message** message, Status* s) {
+// Receives a message whose line is kept into a dense buffer that can hold it. To let go of a communicator takes a call.
+WEFT_INLINE bool receive_kept(Process& p, const Buffer& b, Message** message, Status* s, bool may_call) {
     Message& m = **message;
     if (WEFT_UNLIKELY(m.kept == nullptr || !type::is_dense(*b.type))) return false;
+    if (!may_call && WEFT_UNLIKELY(!obj::is_predefined(*m.comm))) return false;
     lane::LaneTry guard(*p.lane);
     if (WEFT_UNLIKELY(!guard)) return false;
     const wire::Cell* cell = *m.kept;
-    const wire::Header h = cell->header(cell->word.load(std::memory_order_relaxed));
-    if (WEFT_UNLIKELY(h.bytes > type::bytes_of(b))) return false;
-    copy_small(anonymous(b.base), cell->payload, h.bytes);
+    const auto bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
+    if (WEFT_UNLIKELY(bytes > type::bytes_of(b))) return false;
+    copy_small(anonymous(b.base), cell->payload, static_cast<size_t>(bytes));
     if (s != nullptr) {
-        s->source = h.source;
-        s->tag = h.tag;
+        s->source = static_cast<int32_t>(cell->word.load(std::memory_order_relaxed) >> 32);
+        s->tag = cell->tag;
         s->cancelled = 0;
-        s->bytes = h.bytes;
+        s->bytes = bytes;
     }
     *m.kept = nullptr;
-    if (WEFT_UNLIKELY(!obj::is_predefined(*m.comm))) obj::release(*m.comm);
+    if (may_call && !obj::is_predefined(*m.comm)) obj::release(*m.comm);
     m.kind = Kind::dead;
-    p.lane->requests.give(&m);
+    guard.lane.requests.give(&m);
     *message = nullptr;
     return true;
+}
+// ≤ 40 instructions, no call.
+WEFT_INLINE bool mrecv_inline(Process& p, const Buffer& b, Message** message, Status* s) {
+    return receive_kept(p, b, message, s, false);
 }
 
 }  // namespace weft::p2p
