@@ -118,6 +118,31 @@ void output(Parser& p, const std::string* a) {
     }
 }
 
+// On one machine ranks are dealt out in their order, whatever the slots and nodes.
+bool is_their_order(const std::string& text) { return text == "slot" || text == "node"; }
+
+void map_by(Parser& p, const std::string* a) {
+    Strings parts = split(*a, ':');
+    if (parts.size() == 3 && parts[0] == "ppr" && parts[2] == "node") {
+        p.per_node = number("map-by ppr", parts[1], 1, 1 << 20);
+    } else if (!is_their_order(*a)) {
+        int count;
+        p.plan.map = bind_target("map-by", *a, &count);
+    }
+}
+
+void rank_by(Parser&, const std::string* a) {
+    if (!is_their_order(*a)) die(usage_error, "-rank-by %s: ranks are numbered in the order they are started; expected slot or node", a->c_str());
+}
+
+void display(Parser& p, const std::string* a) {
+    for (const std::string& word : split(*a, ',')) {
+        if (word == "map") p.plan.verbose = true;
+        else if (word == "bind" || word == "bindings") p.plan.report_bindings = true;
+        else die(usage_error, "-display %s: expected map or bind", word.c_str());
+    }
+}
+
 const Option options[] = {
     {"n np", 1, "N", "number of ranks (default: the slots of -host or -hostfile, the tasks of a Slurm allocation, else 1)",
      [](Parser& p, const std::string* a) { p.app.ranks = number("n", *a, 1, 1 << 20); }},
@@ -186,8 +211,9 @@ const Option options[] = {
     {"bind-to", 1, "WHAT[:N]", "none, hwthread, core, numa or socket (default: equal shares of the CPUs, none if ranks "
      "outnumber them)",
      [](Parser& p, const std::string* a) { p.plan.bind = bind_target("bind-to", *a, &p.plan.bind_count); }},
-    {"map-by", 1, "WHAT", "deal the ranks out over these in turn",
-     [](Parser& p, const std::string* a) { int count; p.plan.map = bind_target("map-by", *a, &count); }},
+    {"map-by", 1, "WHAT", "deal the ranks out over these in turn; slot or node (in their order); ppr:N:node (as -ppn N)", map_by},
+    {"rank-by", 1, "WHAT", "", rank_by},
+    {"display", 1, "WHAT,...", "map (as -v), bind (as -report-bindings)", display},
     {"report-bindings", 0, "", "say which CPUs each rank gets",
      [](Parser& p, const std::string*) { p.plan.report_bindings = true; }},
     {"oversubscribe nooversubscribe allow-run-as-root use-hwthread-cpus", 0, "", "", [](Parser&, const std::string*) {}},

@@ -138,6 +138,20 @@ class Words(LaunchTest):
         self.assertEqual(r.err.count("warning: --mca"), 2)
         self.assertIn("--mca pml ucx", r.err)
 
+    def test_order_and_display(self):
+        for option in (("--map-by", "slot"), ("--map-by", "node"), ("--rank-by", "slot")):
+            r = self.good(*option, "-n", 2, *RANKS)
+            self.assertEqual((sorted(r.out.split()), r.err), (["0/2", "1/2"], ""))
+        self.assertEqual(len(self.good("--map-by", "ppr:3:node", *RANKS).out.split()), 3)
+        r = self.good("--display", "map,bind", "-n", 2, "true")
+        self.assertIn("rank 1 on ", r.err)
+        self.assertRegex(r.err, r"rank 1: (bound to|not bound)")
+        for wrong in (("--map-by", "ppr:x:node"), ("--map-by", "ppr:2:core"), ("--rank-by", "core"), ("--display", "all")):
+            with self.subTest(wrong):
+                r = self.run_job(*wrong, "-n", 2, "true")
+                self.assertEqual(r.status, 2)
+                self.assertIn("expected", r.err)
+
     def test_what_is_for_other_machines_is_skipped(self):
         for option in ("-launcher", "-bootstrap", "-rmk", "-iface", "-launcher-exec"):
             r = self.good(option, "ssh", "-n", 2, *RANKS)
