@@ -8,13 +8,13 @@
 enum { most = 5, most_parts = 24, guard = 16 };
 
 struct message {
-    int from, to, tag, sent_parts, received_parts, starts, strided_send, strided_receive;
-    int sent_each, received_each;   // elements in a partition
+    int from, to, tag, sent_parts, received_parts, starts, strided_send, strided_receive, pairs;
+    int sent_each, received_each;   // integers in a partition
     char *out, *in;
     MPI_Request send, receive;
     uint32_t salt;
 };
-static MPI_Datatype strided_int;
+static MPI_Datatype strided_int, pair;
 
 static long total(const struct message* m) { return (long)m->sent_parts * m->sent_each; }
 static uint32_t value(const struct message* m, int round, long i) {
@@ -31,6 +31,8 @@ static void draw(struct message* m, uint64_t* state) {
     m->sent_each = unit * m->received_parts, m->received_each = unit * m->sent_parts + (below(state, 4) == 0 ? 3 : 0);
     m->starts = 1 + (int)below(state, 3);
     m->strided_send = (int)below(state, 2), m->strided_receive = (int)below(state, 2);
+    // Received in pairs, a boundary may lie within an element.
+    if ((m->pairs = !m->strided_receive && below(state, 2))) m->received_each += m->received_each % 2;
     m->salt = random32(state);
 }
 
@@ -42,7 +44,8 @@ static void make(struct message* m) {
     }
     if (m->to == rank) {
         m->in = malloc((size_t)m->received_parts * (size_t)m->received_each * 8 + guard);
-        OK(MPI_Precv_init(m->in, m->received_parts, m->received_each, m->strided_receive ? strided_int : MPI_INT, m->from, m->tag, MPI_COMM_WORLD, MPI_INFO_NULL, &m->receive));
+        MPI_Datatype type = m->strided_receive ? strided_int : m->pairs ? pair : MPI_INT;
+        OK(MPI_Precv_init(m->in, m->received_parts, m->received_each / (m->pairs ? 2 : 1), type, m->from, m->tag, MPI_COMM_WORLD, MPI_INFO_NULL, &m->receive));
     }
 }
 
@@ -131,6 +134,8 @@ int main(int argc, char** argv) {
     int iterations = argc > 2 ? atoi(argv[2]) : 100;
     MPI_Type_create_resized(MPI_INT, 0, 8, &strided_int);
     MPI_Type_commit(&strided_int);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
     for (int i = 0; i < iterations; i++) {
         struct message m[most];
         int n = 1 + (int)below(&state, most);
@@ -157,5 +162,6 @@ int main(int argc, char** argv) {
         }
     }
     MPI_Type_free(&strided_int);
+    MPI_Type_free(&pair);
     return finish();
 }
