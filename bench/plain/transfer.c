@@ -27,15 +27,17 @@ typedef struct Shared {
     void *out, *in; /* addresses in the sender and in the receiver */
     pid_t pids[2];
     double times[most_samples];
-    _Alignas(4096) char chunks[depth << 20];
+    _Alignas(4096) char chunks[(depth << 20) + 64];
     _Alignas(4096) char window[largest];
+    _Alignas(4096) char target[largest];
 } Shared;
 
 typedef struct Side {
     Shared *shared;
     int self;
     int64_t step, chunk; /* counts since the start; in step on both sides */
-    char *buffer;
+    char *buffer, *allocated;
+    size_t slot;
 } Side;
 
 typedef struct Way {
@@ -43,6 +45,9 @@ typedef struct Way {
     void (*move)(Side *s, size_t bytes, size_t chunk);
     size_t chunk;
     bool in_window; /* the sender's buffer lies in shared memory */
+    bool in_target; /* the receiver's too */
+    size_t skew;    /* where in a cache line private buffers begin, */
+    size_t slot;    /* and where chunks in shared memory do */
 } Way;
 
 static void await(_Atomic int64_t *counter, int64_t value)
@@ -108,11 +113,18 @@ static void mapped(Side *s, size_t bytes, size_t chunk)
         memcpy(s->buffer, s->shared->window, bytes);
 }
 
+static void mapped_halves(Side *s, size_t bytes, size_t chunk)
+{
+    (void)chunk;
+    size_t half = bytes / 2 & ~(size_t)63, from = s->self == 0 ? half : 0;
+    memcpy(s->shared->target + from, s->shared->window + from, s->self == 0 ? bytes - half : half);
+}
+
 static void pipeline(Side *s, size_t bytes, size_t chunk)
 {
     for (size_t from = 0; from < bytes; from += chunk, s->chunk++) {
         size_t part = bytes - from < chunk ? bytes - from : chunk;
-        char *slot = s->shared->chunks + (size_t)(s->chunk % depth) * chunk;
+        char *slot = s->shared->chunks + (size_t)(s->chunk % depth) * chunk + s->slot;
         if (s->self == 0) {
             await(&s->shared->drained, s->chunk - depth + 1);
             memcpy(slot, s->buffer + from, part);
@@ -126,11 +138,21 @@ static void pipeline(Side *s, size_t bytes, size_t chunk)
 }
 
 static const Way ways[] = {
-    {"receiver reads (vm)", vm_read, 0, false},    {"sender writes (vm)", vm_write, 0, false},
-    {"each copies half (vm)", vm_both, 0, false},  {"one copy, mapped", mapped, 0, true},
-    {"two copies, 4 KiB", pipeline, 4 << 10, false},   {"two copies, 8 KiB", pipeline, 8 << 10, false},
-    {"two copies, 16 KiB", pipeline, 16 << 10, false}, {"two copies, 32 KiB", pipeline, 32 << 10, false},
-    {"two copies, 64 KiB", pipeline, 64 << 10, false}, {"two copies, 128 KiB", pipeline, 128 << 10, false},
+    {.name = "receiver reads (vm)", .move = vm_read},
+    {.name = "sender writes (vm)", .move = vm_write},
+    {.name = "each copies half (vm)", .move = vm_both},
+    {.name = "one copy, mapped", .move = mapped, .in_window = true},
+    {.name = "each copies half, mapped", .move = mapped_halves, .in_window = true, .in_target = true},
+    {.name = "two copies, 4 KiB", .move = pipeline, .chunk = 4 << 10},
+    {.name = "two copies, 8 KiB", .move = pipeline, .chunk = 8 << 10},
+    {.name = "two copies, 16 KiB", .move = pipeline, .chunk = 16 << 10},
+    {.name = "  16 B into a line", .move = pipeline, .chunk = 16 << 10, .skew = 16},
+    {.name = "  and so the chunks", .move = pipeline, .chunk = 16 << 10, .skew = 16, .slot = 16},
+    {.name = "two copies, 32 KiB", .move = pipeline, .chunk = 32 << 10},
+    {.name = "  16 B into a line", .move = pipeline, .chunk = 32 << 10, .skew = 16},
+    {.name = "  and so the chunks", .move = pipeline, .chunk = 32 << 10, .skew = 16, .slot = 16},
+    {.name = "two copies, 64 KiB", .move = pipeline, .chunk = 64 << 10},
+    {.name = "two copies, 128 KiB", .move = pipeline, .chunk = 128 << 10},
 };
 
 static void fill(char *to, size_t bytes, uint64_t stamp)
@@ -162,6 +184,8 @@ static int by_value(const void *a, const void *b)
 /* The receiver's clock starts when both are ready and stops when it holds everything and the sender knows. */
 static void measure(Side *s, const Way *way, size_t bytes, int reps)
 {
+    s->buffer = s->allocated + way->skew;
+    s->slot = way->slot;
     for (int i = -2; i < reps; i++) {
         uint64_t stamp = (uint64_t)(i + 3) << 32 | (uint64_t)bytes;
         if (s->self == 0)
@@ -172,7 +196,7 @@ static void measure(Side *s, const Way *way, size_t bytes, int reps)
         meet(s);
         double took = now_s() - start;
         if (s->self == 1) {
-            check(s->buffer, bytes, stamp, way->name);
+            check(way->in_target ? s->shared->target : s->buffer, bytes, stamp, way->name);
             s->shared->times[i < 0 ? 0 : i] = took;
         }
     }
@@ -189,9 +213,10 @@ static void act(Shared *shared, int self, size_t lo, size_t hi, int reps, int cp
 {
     pin("weft-bench-transfer", cpu);
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* the other side may copy here even where only children may be traced */
-    Side s = {.shared = shared, .self = self, .buffer = malloc(hi)};
-    must(s.buffer != NULL, "malloc");
-    memset(s.buffer, 0, hi);
+    Side s = {.shared = shared, .self = self, .allocated = aligned_alloc(4096, (hi + 64 + 4095) / 4096 * 4096)};
+    must(s.allocated != NULL, "malloc");
+    memset(s.allocated, 0, hi + 64);
+    s.buffer = s.allocated;
     *(self == 0 ? &shared->out : &shared->in) = s.buffer;
     shared->pids[self] = getpid();
     meet(&s);
@@ -199,7 +224,7 @@ static void act(Shared *shared, int self, size_t lo, size_t hi, int reps, int cp
         for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
             if (ways[w].chunk <= bytes)
                 measure(&s, &ways[w], bytes, reps);
-    free(s.buffer);
+    free(s.allocated);
 }
 
 int main(int argc, char **argv)
