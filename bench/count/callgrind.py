@@ -16,7 +16,7 @@ class Spot:
 
 def phases(out):
     """{phase: {calls: [instructions of each repetition]}} from the dumps of one run, and for each phase the dump of its
-    median repetition: a repetition in which the peer was late and the ring full takes another way, and is no example."""
+    usual repetition: one in which the peer was late and the ring full takes another way, and is no example."""
     dumps = {}
     for path in out.glob("callgrind.*"):
         head = path.read_text(errors="replace")
@@ -28,7 +28,7 @@ def phases(out):
     for (phase, calls), each in dumps.items():
         each.sort()
         found.setdefault(phase, {})[calls] = [instructions for instructions, _ in each]
-        files[phase, calls] = each[len(each) // 2][1]
+        files[phase, calls] = each[len(each) // 4][1]
     return found, files
 
 
