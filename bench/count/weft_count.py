@@ -257,6 +257,30 @@ def count(args, work):
     return result
 
 
+def grown_builds(result, base):
+    return [build for build, counted in result.items()
+            if any(verdict(row, build, counted.of(row.what), base.get(build, {}).get(row.what))[1]
+                   for row in ROWS if row.what in counted.counts)]
+
+
+def count_again(args, work, result, base, times=4):
+    """On a busy machine the peer may be away while it should drain the ring, and the counted rank then does more than the
+    path itself: what seems to have grown is counted again, and the least of each row is its count."""
+    for n in range(times):
+        builds = grown_builds(result, base)
+        if not builds:
+            return
+        for build in builds:
+            place = work / f"{build}-again-{n}"
+            place.mkdir()
+            more, counted = count_build(args, build, place), result[build]
+            for what, value in more.counts.items():
+                if value < counted.counts[what]:
+                    for kept, new in ((counted.counts, more.counts), (counted.kinds, more.kinds), (counted.files, more.files)):
+                        if what in new:
+                            kept[what] = new[what]
+
+
 def present(args, compiler, result, base):
     """Prints the table; returns the names of the rows that grew."""
     rows, shown, grown = [], [], []
@@ -293,11 +317,14 @@ def main():
     with tempfile.TemporaryDirectory(prefix="weft-count-") as scratch:
         try:
             compiler = args.library or compiler_of(args.root / "lib" / "libmpi_abi.so.1")
-            result = count(args, args.keep or pathlib.Path(scratch))
+            work = args.keep or pathlib.Path(scratch)
+            base = json.loads(BASELINES.read_text()).get(compiler, {}) if BASELINES.exists() else {}
+            result = count(args, work)
+            if args.check and not args.library:
+                count_again(args, work, result, base)
         except Failed as why:
             print(f"weft count: {why}", file=sys.stderr)
             return BROKEN
-        base = json.loads(BASELINES.read_text()).get(compiler, {}) if BASELINES.exists() else {}
         grown = present(args, compiler, result, base)
         if args.annotate:
             annotate(args, result)
