@@ -33,7 +33,7 @@ static void small(MPI_Datatype type, int partitions, int count, int64_t dirt) {
     MPI_Type_size(type, &each);
     fill(out, room, (uint32_t)rank);
     memset(in, 0, room);
-    int64_t in_register = dirt << 32 | (uint32_t)count;
+    int64_t in_register = (int64_t)((uint64_t)dirt << 32 | (uint32_t)count);
     OK(count_precv_init(in, partitions, in_register, type, left, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]));
     OK(count_psend_init(out, partitions, in_register, type, right, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &r[1]));
     run(r, partitions, (MPI_Count)partitions * count * each);
