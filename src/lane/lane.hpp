@@ -53,6 +53,7 @@ struct Peer {
     int64_t open_bytes;
     uint64_t open_cookie;     // the synchronous send to answer when the last chunk is in; 0: nobody waits
     int64_t unexpected_bytes; // what of this peer's lies unmatched here
+    uint32_t idle;            // rounds since its last piece, while one is due
     uint32_t awaiting;        // answers that this rank waits for from it
     int8_t attach;            // may its memory be read: 1 yes, -1 no, 0 not tried
 };

@@ -25,7 +25,6 @@ struct Moving : Link {
     bool sending;
     bool halves;
     bool alone;          // receiver: nothing else was moving when it was accepted
-    uint32_t idle;       // receiver: rounds since the last piece
     int64_t bytes;       // what will be reported
     uint64_t since_ns;   // receiver: when it was accepted
 };
@@ -93,7 +92,8 @@ bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t
     const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
     const bool alone = l.moving.empty();
     const bool halves = attachable && l.limits.large != 1 && (l.limits.large == 2 || l.contest.halves(alone));
-    *m = Moving{{nullptr}, &t, &r, peer, false, halves, alone, 0, limit, os::now_ns()};
+    *m = Moving{{nullptr}, &t, &r, peer, false, halves, alone, limit, os::now_ns()};
+    l.peers[peer].idle = 0;
     l.arriving += limit;
     ++l.peers[peer].awaiting;  // its pieces may lie behind messages that nobody asked for
     t.receive = reinterpret_cast<uint64_t>(m);
@@ -312,7 +312,7 @@ private:
             copy_past_caches(b.data() + q.at, bulk, q.ref.bytes);
         else
             store(*m->request, static_cast<int64_t>(q.at), bulk, q.ref.bytes);
-        m->idle = 0;
+        g.lane.peers[peer].idle = 0;
         g.lane.counters.pieces_bytes += q.ref.bytes;
         t.arrived.fetch_add(q.ref.bytes, std::memory_order_release);
     }
@@ -334,7 +334,8 @@ bool send_piece(LaneGuard& g, Moving& m) {
     Cell* c = l.shm.reserve(m.peer);
     if (c == nullptr) return false;
     Piece q{};
-    const auto size = static_cast<uint64_t>(l.limits.piece);
+    const auto piece_bytes = static_cast<uint64_t>(l.limits.piece);
+    const uint64_t size = t.limit >= 64 * piece_bytes ? 2 * piece_bytes : piece_bytes;
     char* to = l.shm.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
     const uint64_t at = to != nullptr ? shm::claim(t, size) : t.limit;
     if (at >= t.limit) {
@@ -354,13 +355,18 @@ bool send_piece(LaneGuard& g, Moving& m) {
     return true;
 }
 
-// Moves a block of an accepted transfer, in the way that is right for this side now.
-bool move_block(LaneGuard& g, Moving& m) {
+// Moves a block of an accepted transfer, in the way that is right for this side now. Only the oldest that waits for pieces
+// loses patience, so `waited` is said once for all of a round: the sender, too, goes one by one.
+bool move_block(LaneGuard& g, Moving& m, bool& waited) {
     Lane& l = g.lane;
     shm::Transfer& t = *m.transfer;
     if (m.sending && !t.halves) return send_piece(g, m);
     if (t.to == 0 || t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;
-    if (!m.sending && !t.halves && ++m.idle < patience) return false;
+    if (!m.sending && !t.halves) {
+        if (waited) return false;
+        waited = true;
+        if (++l.peers[m.peer].idle < patience) return false;
+    }
     if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
     const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending);
     l.counters.attached_bytes += n;
@@ -388,14 +394,14 @@ void end_transfer(LaneGuard& g, Moving& m) {
 // Moves a block of the oldest transfer that has one, and ends those that are over.
 bool move_transfers(LaneGuard& g) {
     Lane& l = g.lane;
-    bool moved = false;
+    bool moved = false, waited = false;
     Link* before = nullptr;
     for (Link* n = l.moving.head; n != nullptr;) {
         auto* m = static_cast<Moving*>(n);
         n = n->next;
         shm::Transfer& t = *m->transfer;
         if (m->request != nullptr && shm::accepted(t)) {
-            if (!moved) moved = move_block(g, *m);
+            if (!moved) moved = move_block(g, *m, waited);
             if (m->sending ? shm::all_left(t) : shm::all_arrived(t)) {
                 end_transfer(g, *m);
                 moved = true;
@@ -506,7 +512,7 @@ bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive) {
             return false;
         }
         o.transfer = l.transfers_free[--l.transfers_free_count];
-        *m = Moving{{nullptr}, l.shm.transfer(l.self, o.transfer), &r, peer, true, false, false, 0, o.bytes, 0};
+        *m = Moving{{nullptr}, l.shm.transfer(l.self, o.transfer), &r, peer, true, false, false, o.bytes, 0};
         shm::offer(*m->transfer, b.dense() ? b.data() : nullptr, static_cast<uint64_t>(o.bytes));
         l.moving.push(m);
         l.work.fetch_add(1, std::memory_order_relaxed);
