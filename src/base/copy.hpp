@@ -88,4 +88,36 @@ inline void copy_past_caches(void* to, const void* from, size_t bytes) {
     _mm_sfence();
 }
 
+// Stores to one byte of each line of [from, from + bytes), whose contents count no longer: the lines become this core's.
+inline void take_each(const void* from, size_t bytes) {
+    auto* s = static_cast<char*>(const_cast<void*>(from));
+    for (size_t at = 0; at < bytes; at += 64 - (reinterpret_cast<uintptr_t>(s + at) & 63)) s[at] = 0;
+}
+
+// memcpy with take_each() done on the way.
+inline void copy_and_take(void* to, const void* from, size_t bytes) {
+    auto* d = static_cast<char*>(to);
+    auto* s = static_cast<char*>(const_cast<void*>(from));
+    size_t head = -reinterpret_cast<uintptr_t>(s) & 63;
+    if (head > bytes) head = bytes;
+    memcpy(d, s, head);
+    take_each(s, head);
+    d += head;
+    s += head;
+    bytes -= head;
+    for (; bytes >= 64; bytes -= 64, d += 64, s += 64) {
+        const __m128i a = _mm_load_si128(reinterpret_cast<const __m128i*>(s));
+        const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i*>(s + 16));
+        const __m128i c = _mm_load_si128(reinterpret_cast<const __m128i*>(s + 32));
+        const __m128i e = _mm_load_si128(reinterpret_cast<const __m128i*>(s + 48));
+        *s = 0;
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(d), a);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(d + 16), b);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(d + 32), c);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(d + 48), e);
+    }
+    memcpy(d, s, bytes);
+    take_each(s, bytes);
+}
+
 }  // namespace weft

@@ -15,7 +15,7 @@ Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
     for (uint32_t i = 0; i < wire::shm::transfers_per_rank; ++i)
         transfers_free[i] = static_cast<uint16_t>(wire::shm::transfers_per_rank - 1 - i);
     transfers_free_count = wire::shm::transfers_per_rank;
-    if (segment_base != nullptr) return shm.open(segment_base, ranks, me, can_fence);
+    if (segment_base != nullptr) return shm.open(segment_base, ranks, me, can_fence, limits.take);
     return Err::ok;
 }
 

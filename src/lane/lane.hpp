@@ -75,6 +75,7 @@ struct Limits {               // set once at start, from control variables
     uint64_t sleep_ns;        // idle time before sleeping
     bool attach;              // cross-memory attach may be used
     uint8_t large;            // 0: the contest decides, 1: pieces, 2: halves
+    wire::shm::Taking::Choice take;
     int64_t cache_bytes;      // bytes under way from which on storing past the caches is better
 };
 

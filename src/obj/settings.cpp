@@ -19,6 +19,8 @@ constinit const Setting settings_table[] = {
      "Bytes per piece of a large message; one of 64 pieces or more is cut into half as many.", "docs/experiments/002-large-messages.md"},
     {"WEFT_LARGE", &Settings::large, 0, 0, 2, "auto|pieces|halves",
      "How both sides move a large message: auto tries both ways and keeps the faster.", "docs/experiments/002-large-messages.md"},
+    {"WEFT_TAKE", &Settings::take, 0, 0, 2, "auto|leave|take",
+     "What a reader does to the cache lines it has read: auto tries both ways and keeps the faster.", "docs/experiments/006-taking-lines.md"},
     {"WEFT_CREDIT", &Settings::credit, 4 << 20, 0, int64_t{1} << 40, nullptr,
      "Bytes of unasked messages that are kept per peer before its ring is left to fill.", "docs/experiments/003-credit.md"},
     {"WEFT_SPIN_POLLS", &Settings::spin_polls, 50, 1, 1 << 30, nullptr,

@@ -67,6 +67,21 @@ void store(Request& r, int64_t at, const char* from, int64_t bytes) {
     else type::unpack(b, at, bytes, from);
 }
 
+// The same from a chunk of the ring, of which no more is read. Past the caches where so much is on its way that it would
+// not be there any more when it is read.
+void store_chunk(Lane& l, Request& r, int64_t at, const char* chunk, uint32_t bytes, bool past_caches = false) {
+    const Buffer b = buffer_of(r);
+    if (!b.dense() || at + bytes > b.bytes()) {
+        store(r, at, chunk, bytes);
+        l.shm.take_lines(chunk, bytes);
+    } else if (past_caches) {
+        copy_past_caches(b.data() + at, chunk, bytes);
+        l.shm.take_lines(chunk, bytes);
+    } else {
+        l.shm.copy_out(b.data() + at, chunk, bytes);
+    }
+}
+
 // What is complete once `bytes` of the message have come: never more than the receive holds.
 int64_t received(const Request& r, int64_t bytes) {
     const int64_t room = buffer_of(r).bytes();
@@ -244,10 +259,9 @@ private:
     // then its sender still reads the buffer.
     void chunk(lane::Peer& from, const char* bulk, uint32_t bytes, int peer) {
         if (from.open != nullptr) {
-            auto& r = *static_cast<Request*>(from.open);
-            store(r, from.open_at, bulk, bytes);
+            store_chunk(g.lane, *static_cast<Request*>(from.open), from.open_at, bulk, bytes);
         } else {
-            memcpy(from.open_unexpected->data + from.open_at, bulk, bytes);
+            g.lane.shm.copy_out(from.open_unexpected->data + from.open_at, bulk, bytes);
         }
         from.open_at += bytes;
         if (from.open_at < from.open_bytes) return;
@@ -307,11 +321,7 @@ private:
         memcpy(&q, payload, sizeof q);
         shm::Transfer& t = *g.lane.shm.transfer(peer, q.transfer);
         auto* m = reinterpret_cast<Moving*>(t.receive);
-        const Buffer b = buffer_of(*m->request);
-        if (g.lane.arriving > g.lane.limits.cache_bytes && b.dense() && q.at + q.ref.bytes <= static_cast<uint64_t>(b.bytes()))
-            copy_past_caches(b.data() + q.at, bulk, q.ref.bytes);
-        else
-            store(*m->request, static_cast<int64_t>(q.at), bulk, q.ref.bytes);
+        store_chunk(g.lane, *m->request, static_cast<int64_t>(q.at), bulk, q.ref.bytes, g.lane.arriving > g.lane.limits.cache_bytes);
         g.lane.peers[peer].idle = 0;
         g.lane.counters.pieces_bytes += q.ref.bytes;
         t.arrived.fetch_add(q.ref.bytes, std::memory_order_release);
@@ -350,7 +360,8 @@ bool send_piece(LaneGuard& g, Moving& m) {
     q.transfer = static_cast<uint32_t>(&t - l.shm.transfer(l.self, 0));
     q.at = at;
     memcpy(c->payload, &q, sizeof q);
-    l.shm.commit(m.peer, c, Header{piece, sizeof q, wire::has_bulk, 0, 0, 0});
+    const auto flags = static_cast<uint8_t>(wire::has_bulk | (at + n < t.limit ? wire::more_bulk : 0));
+    l.shm.commit(m.peer, c, Header{piece, sizeof q, flags, 0, 0, 0});
     t.left.fetch_add(n, std::memory_order_release);
     return true;
 }
@@ -489,6 +500,8 @@ bool push_chunks(LaneGuard& g, int peer, const Buffer& b, Header h, uint64_t coo
         h.bytes = sent == 0 ? sizeof f : sizeof f.ref;
         memcpy(c->payload, &f, sizeof f);
         sent += n;
+        if (sent < bytes) h.flags |= wire::more_bulk;
+        else h.flags &= static_cast<uint8_t>(~wire::more_bulk);
         l.shm.commit(peer, c, h);
     } while (sent < bytes);
     sent = 0;

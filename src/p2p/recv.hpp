@@ -33,7 +33,7 @@ WEFT_INLINE wire::Cell* next_if_wanted(LaneGuard& g, const Comm& c, Envelope e, 
 // Takes it. ≤ 50 instructions, no call.
 WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, Status* s) {
     lane::Lane& l = g.lane;
-    const wire::Cell* cell = next_if_wanted(g, c, e, in);
+    wire::Cell* cell = next_if_wanted(g, c, e, in);
     if (WEFT_UNLIKELY(cell == nullptr)) return false;
     const auto bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
     if (WEFT_UNLIKELY(bytes > type::bytes_of(b))) return false;
@@ -44,7 +44,7 @@ WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e,
         s->cancelled = 0;
         s->bytes = bytes;
     }
-    l.shm.consumed(in, in.head.load(std::memory_order_relaxed) + 1);
+    l.shm.consumed(in, *cell);
     return true;
 }
 
@@ -108,7 +108,7 @@ WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, Fifo& bucket, wire::shm::
     lane::Lane& l = g.lane;
     const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::coll)};
     if (WEFT_UNLIKELY(bucket.head != &r)) return false;
-    const wire::Cell* cell = next_if_matching(g, *r.comm, e, in);
+    wire::Cell* cell = next_if_matching(g, *r.comm, e, in);
     if (WEFT_UNLIKELY(cell == nullptr)) return false;
     const auto bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
     if (WEFT_UNLIKELY(bytes > r.count)) return false;
@@ -121,7 +121,7 @@ WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, Fifo& bucket, wire::shm::
         s->cancelled = 0;
         s->bytes = bytes;
     }
-    l.shm.consumed(in, in.head.load(std::memory_order_relaxed) + 1);
+    l.shm.consumed(in, *cell);
     if (r.flags & Request::persistent) r.state.store(Request::inactive, std::memory_order_relaxed);
     else free_request_block(g, r);
     return true;

@@ -23,10 +23,11 @@ namespace {
 struct ShmPair {
     static constexpr bool delivers = true;
     static constexpr size_t largest_bulk = wire::shm::bulk_bytes / 2;
-    ShmPair() : bytes(wire::shm::Layout{2}.bytes()), memory(aligned_alloc(4096, bytes), free) {
+    explicit ShmPair(wire::shm::Taking::Choice choice = wire::shm::Taking::automatic)
+        : bytes(wire::shm::Layout{2}.bytes()), memory(aligned_alloc(4096, bytes), free) {
         memset(memory.get(), 0, bytes);
-        EXPECT_EQ(a.open(static_cast<char*>(memory.get()), 2, 0, false), Err::ok);
-        EXPECT_EQ(b.open(static_cast<char*>(memory.get()), 2, 1, false), Err::ok);
+        EXPECT_EQ(a.open(static_cast<char*>(memory.get()), 2, 0, false, choice), Err::ok);
+        EXPECT_EQ(b.open(static_cast<char*>(memory.get()), 2, 1, false, choice), Err::ok);
     }
     ~ShmPair() {
         a.close();
@@ -224,8 +225,8 @@ TEST(Shm, AKeptLineOutlivesItsPlace) {
 
 // Litmus of commit/poll: whatever the interleaving, a message that is seen is whole, in order, and seen once; also while
 // the reader changes its mind about where in a line chunks should begin.
-TEST(Shm, ConcurrentStreamIsWholeAndInOrder) {
-    ShmPair pair;
+void stream_is_whole_and_in_order(wire::shm::Taking::Choice choice) {
+    ShmPair pair(choice);
     constexpr int messages = 200000;
     std::thread sender([&] {
         std::mt19937 random(3);
@@ -258,6 +259,7 @@ TEST(Shm, ConcurrentStreamIsWholeAndInOrder) {
     });
     struct Check {
         int* next;
+        wire::shm::Shm& shm;
         bool take(uint64_t, const Cell&) { return false; }
         bool arrive(int, const Header& h, const char* payload, const char* bulk) {
             EXPECT_EQ(h.tag, *next);
@@ -266,6 +268,7 @@ TEST(Shm, ConcurrentStreamIsWholeAndInOrder) {
             if (h.flags & wire::has_bulk) {
                 const auto wanted = static_cast<char>(*next & 0xff);
                 EXPECT_TRUE(std::all_of(bulk, bulk + word[1], [&](char c) { return c == wanted; }));
+                shm.take_lines(bulk, word[1]);
             } else {
                 EXPECT_EQ(word[0], static_cast<uint32_t>(*next));
                 EXPECT_EQ(word[1], ~static_cast<uint32_t>(*next));
@@ -277,7 +280,7 @@ TEST(Shm, ConcurrentStreamIsWholeAndInOrder) {
     int next = 0;
     std::mt19937 random(5);
     while (next < messages) {
-        if (!pair.b.poll(Check{&next})) os::yield_cpu();
+        if (!pair.b.poll(Check{&next, pair.b})) os::yield_cpu();
         if (random() % 4 != 0) continue;
         alignas(64) static char place[64];
         const auto at = random() % 64;
@@ -285,6 +288,8 @@ TEST(Shm, ConcurrentStreamIsWholeAndInOrder) {
     }
     sender.join();
 }
+TEST(Shm, ConcurrentStreamIsWholeAndInOrder) { stream_is_whole_and_in_order(wire::shm::Taking::leave); }
+TEST(Shm, ConcurrentStreamIsWholeAndInOrderWhereLinesAreTaken) { stream_is_whole_and_in_order(wire::shm::Taking::take); }
 
 // Litmus of sleep/ring_bell: no message is slept through, however the two meet. A lost wake-up shows as a sleep that ends
 // by its time-out.

@@ -12,7 +12,8 @@
 namespace weft::wire {
 
 inline constexpr int inline_bytes = 48;  // payload that shares the header's cache line
-inline constexpr uint8_t has_bulk = 0x80;  // header flag: payload starts with a BulkRef
+inline constexpr uint8_t has_bulk = 0x80;   // header flag: payload starts with a BulkRef
+inline constexpr uint8_t more_bulk = 0x40;  // and the writer goes on with another chunk at once
 
 // The header, as its sender gives it and its receiver gets it.
 struct Header {

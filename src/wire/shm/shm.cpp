@@ -7,11 +7,12 @@
 
 namespace weft::wire::shm {
 
-Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence) {
+Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, Taking::Choice choice) {
     base_ = base;
     layout_ = Layout{node_ranks};
     ranks = node_ranks;
     me = node_rank;
+    taking.start(choice);
     can_fence_.store(can_fence, std::memory_order_relaxed);
     all_polled.store(ranks <= always_polled || !can_fence, std::memory_order_relaxed);
     const auto n = static_cast<size_t>(ranks);

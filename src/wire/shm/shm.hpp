@@ -9,6 +9,7 @@
 #include "base/copy.hpp"
 #include "os/futex.hpp"
 #include "wire/shm/layout.hpp"
+#include "wire/shm/taking.hpp"
 
 namespace weft::wire::shm {
 
@@ -42,7 +43,7 @@ struct Shm {
     };
 
     // Maps its structures onto [base, base + Layout::bytes()). Err::no_mem when out of memory.
-    Err open(char* base, int ranks, int me, bool can_fence);
+    Err open(char* base, int ranks, int me, bool can_fence, Taking::Choice = Taking::automatic);
     void close();
 
     WEFT_INLINE Cell* reserve(int peer) { return reserve(out[peer]); }
@@ -92,8 +93,8 @@ struct Shm {
 
     // Whether `peer`'s next message is there. Any thread; a hint until the guard is taken.
     WEFT_INLINE bool ready(int peer) const { return ready(in[peer]); }
-    WEFT_INLINE bool ready(const In& i) const {
-        const uint32_t h = i.head.load(std::memory_order_relaxed);
+    WEFT_INLINE bool ready(const In& i) const { return ready_at(i, i.head.load(std::memory_order_relaxed)); }
+    WEFT_INLINE static bool ready_at(const In& i, uint32_t h) {
         return static_cast<uint8_t>(i.cells[h & mask].word.load(std::memory_order_relaxed)) == turn(h);
     }
     // Whether any message may be there. Any thread.
@@ -126,12 +127,30 @@ struct Shm {
             }
             if (!sink.arrive(i.peer, header, c.payload, bulk)) break;
             // Release: pairs with the acquire in refresh() and reserve_bulk(); we have read what we give back.
-            if (bulk != nullptr)
+            if (bulk != nullptr) {
                 i.ring->bulk_freed.store((ref.position & ~63u) + round_line(ref.bytes), std::memory_order_release);
+                taking.read(&i, ref.bytes, (header.flags & more_bulk) != 0 && !ready_at(i, h + 1));
+            }
         }
         if (h == start) return false;
+        if (taking.now)
+            for (uint32_t k = start; k != h; ++k) i.cells[k & mask].payload[inline_bytes - 1] = 0;
         consumed(i, h);
         return true;
+    }
+    // memcpy out of a chunk, for the last time.
+    void copy_out(void* to, const char* chunk, size_t bytes) const {
+        if (taking.now) copy_and_take(to, chunk, bytes);
+        else memcpy(to, chunk, bytes);
+    }
+    // The same for a chunk that was read otherwise.
+    void take_lines(const char* chunk, size_t bytes) const {
+        if (taking.now) take_each(chunk, bytes);
+    }
+    // The reader is done with the next cell, `c`.
+    WEFT_INLINE void consumed(In& i, Cell& c) {
+        if (taking.now) c.payload[inline_bytes - 1] = 0;   // read already
+        consumed(i, i.head.load(std::memory_order_relaxed) + 1);
     }
     // The reader is done with all cells before `h`. The writer is told only every quarter of a lap: it looks when it is full.
     WEFT_INLINE void consumed(In& i, uint32_t h) {
@@ -175,6 +194,7 @@ struct Shm {
     In* in = nullptr;
     int ranks = 0, me = 0;
     int active_count = 0;
+    Taking taking{};
     std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; peeked at without the guard
 
 private:
