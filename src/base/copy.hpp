@@ -94,8 +94,9 @@ inline void take_each(const void* from, size_t bytes) {
     for (size_t at = 0; at < bytes; at += 64 - (reinterpret_cast<uintptr_t>(s + at) & 63)) s[at] = 0;
 }
 
-// memcpy with take_each() done on the way.
-inline void copy_and_take(void* to, const void* from, size_t bytes) {
+// memcpy with take_each() done on the way, by loads and stores of V.
+template <class V>
+WEFT_INLINE void copy_and_take(void* to, const void* from, size_t bytes) {
     auto* d = static_cast<char*>(to);
     auto* s = static_cast<char*>(const_cast<void*>(from));
     size_t head = -reinterpret_cast<uintptr_t>(s) & 63;
@@ -106,15 +107,12 @@ inline void copy_and_take(void* to, const void* from, size_t bytes) {
     s += head;
     bytes -= head;
     for (; bytes >= 64; bytes -= 64, d += 64, s += 64) {
-        const __m128i a = _mm_load_si128(reinterpret_cast<const __m128i*>(s));
-        const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i*>(s + 16));
-        const __m128i c = _mm_load_si128(reinterpret_cast<const __m128i*>(s + 32));
-        const __m128i e = _mm_load_si128(reinterpret_cast<const __m128i*>(s + 48));
+        V part[64 / sizeof(V)];
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 64 / sizeof(V); ++k) memcpy(&part[k], s + k * sizeof(V), sizeof(V));
         *s = 0;
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(d), a);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(d + 16), b);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(d + 32), c);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(d + 48), e);
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 64 / sizeof(V); ++k) memcpy(d + k * sizeof(V), &part[k], sizeof(V));
     }
     memcpy(d, s, bytes);
     take_each(s, bytes);

@@ -140,7 +140,7 @@ struct Shm {
     }
     // memcpy out of a chunk, for the last time.
     void copy_out(void* to, const char* chunk, size_t bytes) const {
-        if (taking.now) copy_and_take(to, chunk, bytes);
+        if (taking.now) taking.copy(to, chunk, bytes);
         else memcpy(to, chunk, bytes);
     }
     // The same for a chunk that was read otherwise.

@@ -18,6 +18,8 @@ struct Taking {
     bool now;   // lines read from now on are taken
 
     void start(Choice choice);
+    // memcpy that takes the lines it reads.
+    void copy(void* to, const void* from, size_t bytes) const;
     // A chunk of `bytes` of `ring` has been read; `waiting`: its writer is at the next one, which is not there yet.
     WEFT_INLINE void read(const void* ring, uint32_t bytes, bool waiting) {
         passed_ += bytes;
@@ -43,6 +45,7 @@ private:
     const void* awaited_;       // the ring whose next chunk the reader was waiting for at since_ns_
     uint64_t since_ns_;
     uint64_t usual_;            // ps per byte of the way in use, when it had its trial
+    bool wide_;                 // the processor has AVX2
     bool trying_;               // the other way has its trial now
     uint32_t count_;
     uint32_t pace_[samples];    // ps per byte, where the reader waited for the writer

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <vector>
 
-#include "base/copy.hpp"
 
 using namespace weft;
 using wire::shm::Taking;
@@ -84,6 +83,8 @@ TEST(Taking, AFixedChoiceStays) {
 
 // Every byte arrives, and none outside of what is copied is stored to, wherever both begin in a line.
 TEST(Taking, CopiesTouchNothingElse) {
+    Taking t{};
+    t.start(Taking::take);
     constexpr size_t room = 512;
     alignas(64) char from[room], to[room];
     for (size_t s = 64; s < 128; s += 5)
@@ -92,7 +93,7 @@ TEST(Taking, CopiesTouchNothingElse) {
                 for (size_t i = 0; i < room; ++i) from[i] = static_cast<char>(i * 7 + 1);
                 memset(to, 0x55, room);
                 const std::vector<char> before(from, from + room);
-                copy_and_take(to + d, from + s, n);
+                t.copy(to + d, from + s, n);
                 ASSERT_TRUE(std::equal(to + d, to + d + n, before.begin() + static_cast<long>(s))) << s << ' ' << d << ' ' << n;
                 for (size_t i = 0; i < room; ++i) {
                     ASSERT_TRUE(to[i] == 0x55 || (i >= d && i < d + n)) << i;
