@@ -324,7 +324,7 @@ private:
         store_chunk(g.lane, *m->request, static_cast<int64_t>(q.at), bulk, q.ref.bytes, g.lane.arriving > g.lane.limits.cache_bytes);
         g.lane.peers[peer].idle = 0;
         g.lane.counters.pieces_bytes += q.ref.bytes;
-        t.arrived.fetch_add(q.ref.bytes, std::memory_order_release);
+        shm::add_copied(t.share[shm::Transfer::receiver].arrived, q.ref.bytes);
     }
 
     void arrive_matched(int peer, const char* payload) {
@@ -362,7 +362,7 @@ bool send_piece(LaneGuard& g, Moving& m) {
     memcpy(c->payload, &q, sizeof q);
     const auto flags = static_cast<uint8_t>(wire::has_bulk | (at + n < t.limit ? wire::more_bulk : 0));
     l.shm.commit(m.peer, c, Header{piece, sizeof q, flags, 0, 0, 0});
-    t.left.fetch_add(n, std::memory_order_release);
+    shm::add_copied(t.share[shm::Transfer::sender].left, n);
     return true;
 }
 
@@ -372,12 +372,13 @@ bool move_block(LaneGuard& g, Moving& m, bool& waited) {
     Lane& l = g.lane;
     shm::Transfer& t = *m.transfer;
     if (m.sending && !t.halves) return send_piece(g, m);
-    if (t.to == 0 || t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;
+    if (t.to == 0) return false;
     if (!m.sending && !t.halves) {
         if (waited) return false;
         waited = true;
         if (++l.peers[m.peer].idle < patience) return false;
     }
+    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;   // the sender's line: looked at late
     if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
     const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending);
     l.counters.attached_bytes += n;
@@ -467,21 +468,20 @@ bool push_pending(LaneGuard& g) {
     return moved;
 }
 
-// Four chunks or more keep both sides busy; larger ones than 32 KiB leave the first caches, smaller ones than the limit cost
-// more in headers than they gain.
-int64_t chunk_of(const lane::Limits& limits, int64_t bytes) {
-    constexpr int64_t most = 32 * 1024;
-    const int64_t quarter = (bytes / 4 + 4095) & ~int64_t{4095};
-    return quarter <= limits.chunk || limits.chunk >= most ? limits.chunk : quarter < most ? quarter : most;
+// Whole pages, so that four chunks keep both sides busy, eight where they are 16 KiB or more; `least` where that would be
+// less: smaller ones cost more in headers than they gain.
+int64_t chunk_of(int64_t least, int64_t bytes) {
+    const int64_t quarter = (bytes / 4 + 4095) & ~int64_t{4095}, eighth = (bytes / 8 + 4095) & ~int64_t{4095};
+    const int64_t chunk = quarter < 16 * 1024 ? quarter : eighth < 16 * 1024 ? 16 * 1024 : eighth < 32 * 1024 ? eighth : 32 * 1024;
+    return chunk > least ? chunk : least;
 }
 
-// Chunks of `b` from where the last call stopped.
-bool push_chunks(LaneGuard& g, int peer, const Buffer& b, Header h, uint64_t cookie) {
+// Chunks of `chunk` bytes of `b` from where the last call stopped.
+bool push_chunks(LaneGuard& g, int peer, const Buffer& b, int64_t chunk, Header h, uint64_t cookie) {
     Lane& l = g.lane;
     const int64_t bytes = b.bytes();
     int64_t& sent = l.peers[peer].sent;
     const bool dense = b.dense();
-    const int64_t chunk = chunk_of(l.limits, bytes);
     do {
         Cell* c = l.shm.reserve(peer);
         if (c == nullptr) return false;
@@ -559,7 +559,7 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
     }
     if (bytes <= l.limits.eager_max) {
         h.flags |= wire::has_bulk;
-        if (!push_chunks(g, peer, b, h, cookie)) return false;
+        if (!push_chunks(g, peer, b, chunk_of(l.limits.chunk, bytes), h, cookie)) return false;
         if (answer) await_answer(g, peer);
         else complete(g, r, bytes);
         return true;
@@ -604,11 +604,12 @@ bool push(LaneGuard& g, int peer, Request& r) {
 
 bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
     Lane& l = g.lane;
-    const int64_t bytes = b.bytes(), chunk = chunk_of(l.limits, bytes);
+    const int64_t bytes = b.bytes();
     if (bytes <= l.limits.inline_max || bytes > l.limits.eager_max) return false;
+    const int64_t chunk = chunk_of(l.limits.chunk, bytes);
     const auto cells = static_cast<uint32_t>((bytes + chunk - 1) / chunk);
     if (!l.shm.has_room(peer, cells, static_cast<size_t>(bytes < chunk ? bytes : chunk))) return false;
-    return push_chunks(g, peer, b, Header{first, 0, wire::has_bulk, c.rank, tag, context}, 0);
+    return push_chunks(g, peer, b, chunk, Header{first, 0, wire::has_bulk, c.rank, tag, context}, 0);
 }
 
 void enqueue(LaneGuard& g, int peer, Request& r) {

@@ -39,7 +39,7 @@ struct Door {
 
 // One large message on its way (see transfer.hpp). Made by the sender, accepted by the receiver; the sender uses it again
 // when both are done with it.
-struct alignas(128) Transfer {
+struct alignas(64) Transfer {
     uint64_t from;                      // the sender's data, or 0 where it is not one run of bytes
     uint64_t bytes;
     uint64_t to;                        // the receiver's, likewise; valid once state is accepted
@@ -50,8 +50,12 @@ struct alignas(128) Transfer {
     std::atomic<uint32_t> error;        // errno of a failed copy
     uint32_t halves;                    // the receiver's choice: the sender writes straight into its memory
     alignas(64) std::atomic<uint64_t> claimed;  // bytes given to a copier
-    std::atomic<uint64_t> left;                 // bytes that have left the sender's buffer
-    std::atomic<uint64_t> arrived;              // bytes that are in the receiver's
+    // What one side's copies have done; written by that side alone, in a line of its own.
+    struct alignas(64) Share {
+        std::atomic<uint64_t> left;             // bytes that have left the sender's buffer
+        std::atomic<uint64_t> arrived;          // bytes that are in the receiver's
+    } share[2];
+    enum Side : uint8_t { sender, receiver };
     enum State : uint32_t { offered, accepted };
 };
 

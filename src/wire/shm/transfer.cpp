@@ -12,6 +12,11 @@ static uint64_t block_of(uint64_t limit) {
     return b;
 }
 
+static void clear(Transfer::Share& s) {
+    s.left.store(0, std::memory_order_relaxed);
+    s.arrived.store(0, std::memory_order_relaxed);
+}
+
 void offer(Transfer& t, const void* from, uint64_t bytes) {
     t.from = reinterpret_cast<uint64_t>(from);
     t.bytes = bytes;
@@ -20,8 +25,7 @@ void offer(Transfer& t, const void* from, uint64_t bytes) {
     t.receiver_done.store(0, std::memory_order_relaxed);
     t.error.store(0, std::memory_order_relaxed);
     t.claimed.store(0, std::memory_order_relaxed);
-    t.left.store(0, std::memory_order_relaxed);
-    t.arrived.store(0, std::memory_order_relaxed);
+    clear(t.share[Transfer::sender]);
     t.state.store(Transfer::offered, std::memory_order_relaxed);  // published by the message that carries the index
 }
 
@@ -29,6 +33,7 @@ void accept(Transfer& t, void* to, uint64_t limit, bool halves) {
     t.to = reinterpret_cast<uint64_t>(to);
     t.limit = limit;
     t.halves = halves;
+    clear(t.share[Transfer::receiver]);
     t.state.store(Transfer::accepted, std::memory_order_release);  // pairs with accepted()
 }
 
@@ -47,8 +52,9 @@ uint64_t attach_block(Transfer& t, int pid, bool sender) {
         }
         done += static_cast<uint64_t>(k);
     }
-    t.left.fetch_add(n, std::memory_order_release);     // pairs with all_left()
-    t.arrived.fetch_add(n, std::memory_order_release);  // pairs with all_arrived()
+    Transfer::Share& share = t.share[sender ? Transfer::sender : Transfer::receiver];
+    add_copied(share.left, n);     // pairs with all_left()
+    add_copied(share.arrived, n);  // pairs with all_arrived()
     return n;
 }
 

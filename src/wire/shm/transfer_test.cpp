@@ -23,16 +23,16 @@ TEST(Transfer, EveryByteIsClaimedOnce) {
         accept(*t, nullptr, limit, false);
         ASSERT_TRUE(accepted(*t));
         std::vector<std::atomic<uint8_t>> owner(limit);
-        auto copier = [&](uint64_t block) {
+        auto copier = [&](Transfer::Side side, uint64_t block) {
             for (uint64_t at; (at = claim(*t, block)) < limit;) {
                 const uint64_t n = limit - at < block ? limit - at : block;
                 for (uint64_t i = at; i < at + n; ++i) owner[i].fetch_add(1, std::memory_order_relaxed);
-                t->left.fetch_add(n, std::memory_order_release);
-                t->arrived.fetch_add(n, std::memory_order_release);
+                add_copied(t->share[side].left, n);
+                add_copied(t->share[side].arrived, n);
             }
         };
-        std::thread other(copier, 777);
-        copier(64);
+        std::thread other(copier, Transfer::sender, 777);
+        copier(Transfer::receiver, 64);
         other.join();
         EXPECT_TRUE(all_left(*t));
         EXPECT_TRUE(all_arrived(*t));
