@@ -602,14 +602,34 @@ bool push(LaneGuard& g, int peer, Request& r) {
     return true;
 }
 
+// A message of one chunk.
+static bool push_chunk(LaneGuard& g, int peer, const Buffer& b, const Header& h) {
+    shm::Shm& shm = g.lane.shm;
+    Cell* c = shm.reserve(peer);
+    if (c == nullptr) return false;
+    First f{{0, 0}, b.bytes(), 0};
+    char* to = shm.reserve_bulk(peer, static_cast<size_t>(f.bytes), &f.ref);
+    if (to == nullptr) {
+        shm.discard(peer, c);
+        return false;
+    }
+    memcpy(to, b.data(), static_cast<size_t>(f.bytes));
+    memcpy(c->payload, &f, sizeof f);
+    ++g.lane.counters.sent_eager;
+    shm.commit(peer, c, h);
+    return true;
+}
+
 bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
     Lane& l = g.lane;
     const int64_t bytes = b.bytes();
     if (bytes <= l.limits.inline_max || bytes > l.limits.eager_max) return false;
     const int64_t chunk = chunk_of(l.limits.chunk, bytes);
+    const Header h{first, sizeof(First), wire::has_bulk, c.rank, tag, context};
+    if (bytes <= chunk && b.dense()) return push_chunk(g, peer, b, h);
     const auto cells = static_cast<uint32_t>((bytes + chunk - 1) / chunk);
     if (!l.shm.has_room(peer, cells, static_cast<size_t>(bytes < chunk ? bytes : chunk))) return false;
-    return push_chunks(g, peer, b, chunk, Header{first, 0, wire::has_bulk, c.rank, tag, context}, 0);
+    return push_chunks(g, peer, b, chunk, h, 0);
 }
 
 void enqueue(LaneGuard& g, int peer, Request& r) {

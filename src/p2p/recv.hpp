@@ -9,14 +9,15 @@ namespace weft::p2p {
 
 Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
 
-// The next message of `in`, left there, if it is an inline one that matches.
-WEFT_INLINE wire::Cell* next_if_matching(LaneGuard&, const Comm& c, Envelope e, wire::shm::Shm::In& in) {
+// The next message of `in`, left there, if it is of this kind, with these flags, and matches.
+WEFT_INLINE wire::Cell* next_if_matching(LaneGuard&, const Comm& c, Envelope e, wire::shm::Shm::In& in, Cells kind = message,
+                                         uint8_t flags = 0) {
     using wire::shm::Shm;
     const uint32_t h = in.head.load(std::memory_order_relaxed);
     wire::Cell& cell = in.cells[h & Shm::mask];
     const uint64_t w = cell.word.load(std::memory_order_acquire);  // pairs with Shm::commit()
     // Turn, kind, flags and source in one compare; the number of bytes is masked out.
-    const uint64_t want = wire::Cell::pack(wire::Header{message, 0, 0, e.rank, 0, 0}) | Shm::turn(h);
+    const uint64_t want = wire::Cell::pack(wire::Header{kind, 0, flags, e.rank, 0, 0}) | Shm::turn(h);
     if (WEFT_UNLIKELY((w & ~uint64_t{0xff0000}) != want)) return nullptr;
     if (WEFT_UNLIKELY(cell.context != c.context + e.coll || (cell.tag != e.tag && e.tag != obj::any_tag)))
         return nullptr;
@@ -24,10 +25,11 @@ WEFT_INLINE wire::Cell* next_if_matching(LaneGuard&, const Comm& c, Envelope e, 
 }
 
 // The same, if nothing else is waited for or waits.
-WEFT_INLINE wire::Cell* next_if_wanted(LaneGuard& g, const Comm& c, Envelope e, wire::shm::Shm::In& in) {
+WEFT_INLINE wire::Cell* next_if_wanted(LaneGuard& g, const Comm& c, Envelope e, wire::shm::Shm::In& in, Cells kind = message,
+                                       uint8_t flags = 0) {
     lane::Lane& l = g.lane;
     if (WEFT_UNLIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) != 0)) return nullptr;
-    return next_if_matching(g, c, e, in);
+    return next_if_matching(g, c, e, in, kind, flags);
 }
 
 // Takes it. ≤ 50 instructions, no call.

@@ -123,20 +123,23 @@ struct Shm {
             BulkRef ref{0, 0};
             if (header.flags & has_bulk) {
                 memcpy(&ref, c.payload, sizeof ref);
-                bulk = i.ring->bulk + (ref.position & (bulk_bytes - 1));
+                bulk = chunk_at(i, ref);
             }
             if (!sink.arrive(i.peer, header, c.payload, bulk)) break;
-            // Release: pairs with the acquire in refresh() and reserve_bulk(); we have read what we give back.
-            if (bulk != nullptr) {
-                i.ring->bulk_freed.store((ref.position & ~63u) + round_line(ref.bytes), std::memory_order_release);
-                taking.read(&i, ref.bytes, (header.flags & more_bulk) != 0 && !ready_at(i, h + 1));
-            }
+            if (bulk != nullptr) free_chunk(i, ref, (header.flags & more_bulk) != 0 && !ready_at(i, h + 1));
         }
         if (h == start) return false;
         if (taking.now)
             for (uint32_t k = start; k != h; ++k) i.cells[k & mask].payload[inline_bytes - 1] = 0;
         consumed(i, h);
         return true;
+    }
+    WEFT_INLINE static const char* chunk_at(const In& i, BulkRef ref) { return i.ring->bulk + (ref.position & (bulk_bytes - 1)); }
+    // The reader is done with a chunk; `waiting` as for Taking::read().
+    WEFT_INLINE void free_chunk(In& i, BulkRef ref, bool waiting) {
+        // Release: pairs with the acquire in reserve_bulk() and has_room(); we have read what we give back.
+        i.ring->bulk_freed.store((ref.position & ~63u) + round_line(ref.bytes), std::memory_order_release);
+        taking.read(&i, ref.bytes, waiting);
     }
     // memcpy out of a chunk, for the last time.
     void copy_out(void* to, const char* chunk, size_t bytes) const {
