@@ -345,7 +345,8 @@ bool send_piece(LaneGuard& g, Moving& m) {
     if (c == nullptr) return false;
     Piece q{};
     const auto piece_bytes = static_cast<uint64_t>(l.limits.piece);
-    const uint64_t size = t.limit >= 64 * piece_bytes ? 2 * piece_bytes : piece_bytes;
+    uint64_t size = t.limit >= 64 * piece_bytes ? 2 * piece_bytes : piece_bytes;
+    if (size > shm::largest_chunk) size = shm::largest_chunk;
     char* to = l.shm.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
     const uint64_t at = to != nullptr ? shm::claim(t, size) : t.limit;
     if (at >= t.limit) {
@@ -353,10 +354,13 @@ bool send_piece(LaneGuard& g, Moving& m) {
         return false;
     }
     const uint64_t n = t.limit - at < size ? t.limit - at : size;
+    if (n != q.ref.bytes) {  // what is reserved and what is sent must be the same
+        l.shm.discard(m.peer, c);
+        to = l.shm.reserve_bulk(m.peer, n, &q.ref);
+    }
     const Buffer b = buffer_of(*m.request);
     if (b.dense()) memcpy(to, b.data() + at, n);
     else type::pack(b, static_cast<int64_t>(at), static_cast<int64_t>(n), to);
-    q.ref.bytes = static_cast<uint32_t>(n);
     q.transfer = static_cast<uint32_t>(&t - l.shm.transfer(l.self, 0));
     q.at = at;
     memcpy(c->payload, &q, sizeof q);
@@ -607,7 +611,7 @@ static bool push_chunk(LaneGuard& g, int peer, const Buffer& b, const Header& h)
     shm::Shm& shm = g.lane.shm;
     Cell* c = shm.reserve(peer);
     if (c == nullptr) return false;
-    First f{{0, 0}, b.bytes(), 0};
+    First f{{}, b.bytes(), 0};
     char* to = shm.reserve_bulk(peer, static_cast<size_t>(f.bytes), &f.ref);
     if (to == nullptr) {
         shm.discard(peer, c);

@@ -35,7 +35,6 @@ struct Please {
 struct Piece {
     wire::BulkRef ref;
     uint32_t transfer;
-    uint32_t unused_;
     uint64_t at;              // offset in the message
 };
 struct Matched {

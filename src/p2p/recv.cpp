@@ -48,6 +48,7 @@ bool take_chunk(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     shm.expect_at(from.peer, b.base);
     shm.copy_out(b.base, shm.chunk_at(in, f.ref), f.ref.bytes);
     shm.free_chunk(in, f.ref, false);
+    shm.taking.read(&in, f.ref.bytes, false);
     if (s != nullptr) {
         s->source = e.rank;
         s->tag = cell->tag;

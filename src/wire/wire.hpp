@@ -25,10 +25,12 @@ struct Header {
     uint32_t context;
 };
 
-// Where a chunk lies in the bulk part of its ring.
+// Where a chunk lies.
 struct BulkRef {
-    uint32_t position;  // free-running, modulo 2^32
-    uint32_t bytes;
+    uint32_t position;    // free-running, modulo 2^32: in the bulk part of its own ring,
+    uint32_t bytes : 31;
+    uint32_t lent : 1;    // or in that of the ring the other way, where its writer has read what was there
+    uint32_t returned;    // how far its writer's own ring has come back to it by such chunks
 };
 
 // The line that travels. `word` publishes it: written last with release, and read first with acquire; its lowest byte is

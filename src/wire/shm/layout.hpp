@@ -13,6 +13,7 @@ namespace weft::wire::shm {
 inline constexpr uint32_t ring_cells = 256;           // a power of two
 inline constexpr uint32_t ring_cells_log2 = 8;
 inline constexpr uint32_t bulk_bytes = 256 * 1024;    // a power of two
+inline constexpr uint32_t largest_chunk = 64 * 1024;
 inline constexpr uint32_t transfers_per_rank = 256;
 inline constexpr int max_ranks = 1024;
 
@@ -21,7 +22,8 @@ inline constexpr int max_ranks = 1024;
 struct Ring {
     // Written by the reader, read by the writer only when it seems full.
     alignas(64) std::atomic<uint32_t> consumed;       // cells given back, free-running
-    std::atomic<uint32_t> bulk_freed;                 // bulk bytes given back, free-running
+    std::atomic<uint32_t> bulk_freed;                 // bulk bytes given back, free-running; but for
+    std::atomic<uint32_t> lent_from, lent_to;         // what the reader has filled again, with chunks of its own to the writer
     // Written by the reader when its attention changes: 1 while it polls this ring, 0 when the writer must ring the bell.
     alignas(64) std::atomic<uint32_t> polled;
     std::atomic<uint32_t> phase;                      // a hint: where in a line the reader's buffers begin

@@ -26,10 +26,12 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, Taking:
     for (int p = 0; p < ranks; ++p) {
         auto* to = reinterpret_cast<Ring*>(base + layout_.ring(p, me));
         auto* from = reinterpret_cast<Ring*>(base + layout_.ring(me, p));
-        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, 0, 0};
+        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, bulk_bytes, 0, 0};
         in[p].cells = from->cells;
         in[p].ring = from;
         in[p].peer = p;
+        in[p].over = true;
+        in[p].lent_at = ~0u;
         if (all_polled.load(std::memory_order_relaxed) && p != me) activate(p);
     }
     door(me)->pid.store(os::process_id(), std::memory_order_release);
@@ -51,34 +53,6 @@ bool Shm::refresh(Out& o) {
     if (o.held) return false;
     o.limit = o.ring->consumed.load(std::memory_order_acquire) + ring_cells;  // pairs with publish()
     return o.tail != o.limit;
-}
-
-char* Shm::reserve_bulk(int peer, size_t bytes, BulkRef* ref) {
-    Out& o = out[peer];
-    const auto n = static_cast<uint32_t>(bytes), room = round_line(n);
-    // Chunks of one phase follow each other without a gap, as each ends in the line in which the next one begins. So where
-    // the phase changes a line is left, and always one before what the reader has not read.
-    const uint32_t phase = o.ring->phase.load(std::memory_order_relaxed) & 63;
-    uint32_t start = (o.bulk_tail & ~63u) + (phase != (o.bulk_tail & 63) ? 64 : 0);
-    const uint32_t offset = start & (bulk_bytes - 1);
-    if (offset + room > bulk_bytes) start += bulk_bytes - offset;  // a chunk never wraps
-    if (start + room + 64 - o.bulk_freed > bulk_bytes) {
-        o.bulk_freed = o.ring->bulk_freed.load(std::memory_order_acquire);  // pairs with poll_from()
-        if (start + room + 64 - o.bulk_freed > bulk_bytes) return nullptr;
-    }
-    o.bulk_next = (start + room) | phase;
-    *ref = BulkRef{start | phase, n};
-    return o.ring->bulk + (ref->position & (bulk_bytes - 1));
-}
-
-bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
-    Out& o = out[peer];
-    if (o.limit - o.tail < cells && (!refresh(o) || o.limit - o.tail < cells)) return false;
-    // Rounding costs each less than a line, a change of phase one; where the ring ends, up to a chunk stays unused.
-    const uint32_t most = (cells + 1) * (static_cast<uint32_t>(chunk) + 64) + 128;
-    if (o.bulk_tail + most - o.bulk_freed <= bulk_bytes) return true;
-    o.bulk_freed = o.ring->bulk_freed.load(std::memory_order_acquire);  // pairs with poll_from()
-    return o.bulk_tail + most - o.bulk_freed <= bulk_bytes;
 }
 
 void Shm::save_kept(In& i) {

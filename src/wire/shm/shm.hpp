@@ -25,7 +25,8 @@ struct Shm {
         Ring* ring;
         uint32_t bulk_tail;     // next free line of bulk, | where in a line the last chunk began: its phase
         uint32_t bulk_next;     // bulk_tail once the reserved chunk is committed
-        uint32_t bulk_freed;    // as last seen
+        uint32_t bulk_limit;    // may be written to without another look: all before this position
+        uint32_t returned;      // the end of the last chunk that the peer has sent in this ring (see lend())
         uint32_t held;          // the owner has queued sends for this peer: reserve() finds nothing
     };
     // The receiving end from one peer.
@@ -39,6 +40,17 @@ struct Shm {
         bool busy;                    // had traffic since the last sweep
         uint8_t phase_before;         // of the last expect_at()
         const Cell* kept;             // see keep(); null: none
+        // The last train: the chunks that its writer wrote one after the other. Where this rank answers in bulk, it is held:
+        // not given back before the next one comes, and lent to the writer of this ring meanwhile.
+        bool holding;
+        bool answered;                // this rank has sent bulk to `peer` since the train began
+        bool over;                    // it has ended
+        uint32_t held_from, held_to;  // what of it is neither given back nor lent, to the byte
+        uint32_t lent_start, lent_to; // the end of what had been lent when it began, and of what is now
+        uint32_t lent_at;             // the cell of the last place lent, and how to take that back
+        struct {
+            uint32_t held_from, lent_to;
+        } before;
         Cell spare;
     };
 
@@ -48,7 +60,7 @@ struct Shm {
 
     WEFT_INLINE Cell* reserve(int peer) { return reserve(out[peer]); }
     WEFT_INLINE void commit(int peer, Cell* c, const Header& h) { commit(peer, out[peer], c, h); }
-    void discard(int peer, Cell*) { out[peer].bulk_next = out[peer].bulk_tail; }
+    void discard(int peer, Cell*);
 
     WEFT_INLINE Cell* reserve(Out& o) {
         if (WEFT_UNLIKELY(o.tail == o.limit) && !refresh(o)) return nullptr;
@@ -70,7 +82,7 @@ struct Shm {
         if (WEFT_UNLIKELY(o.ring->polled.load(std::memory_order_relaxed) == 0)) ring_bell(peer);
     }
 
-    // `bytes` <= bulk_bytes / 2.
+    // `bytes` <= largest_chunk.
     char* reserve_bulk(int peer, size_t bytes, BulkRef* ref);
     // Whether `cells` cells with up to `chunk` bytes of bulk each surely fit now. Reserves nothing.
     bool has_room(int peer, uint32_t cells, size_t chunk);
@@ -120,13 +132,17 @@ struct Shm {
             if (WEFT_LIKELY(sink.take(w, c))) continue;
             const Header header = c.header(w);
             const char* bulk = nullptr;
-            BulkRef ref{0, 0};
+            BulkRef ref{};
             if (header.flags & has_bulk) {
                 memcpy(&ref, c.payload, sizeof ref);
                 bulk = chunk_at(i, ref);
             }
             if (!sink.arrive(i.peer, header, c.payload, bulk)) break;
-            if (bulk != nullptr) free_chunk(i, ref, (header.flags & more_bulk) != 0 && !ready_at(i, h + 1));
+            if (bulk != nullptr) {
+                const bool more = (header.flags & more_bulk) != 0;
+                free_chunk(i, ref, more);
+                taking.read(&i, ref.bytes, more && !ready_at(i, h + 1));
+            }
         }
         if (h == start) return false;
         if (taking.now)
@@ -134,13 +150,11 @@ struct Shm {
         consumed(i, h);
         return true;
     }
-    WEFT_INLINE static const char* chunk_at(const In& i, BulkRef ref) { return i.ring->bulk + (ref.position & (bulk_bytes - 1)); }
-    // The reader is done with a chunk; `waiting` as for Taking::read().
-    WEFT_INLINE void free_chunk(In& i, BulkRef ref, bool waiting) {
-        // Release: pairs with the acquire in reserve_bulk() and has_room(); we have read what we give back.
-        i.ring->bulk_freed.store((ref.position & ~63u) + round_line(ref.bytes), std::memory_order_release);
-        taking.read(&i, ref.bytes, waiting);
+    WEFT_INLINE const char* chunk_at(const In& i, BulkRef ref) const {
+        return (ref.lent ? out[i.peer].ring : i.ring)->bulk + (ref.position & (bulk_bytes - 1));
     }
+    // The reader is done with a chunk; `more`: its writer goes on with another at once.
+    void free_chunk(In& i, BulkRef ref, bool more);
     // memcpy out of a chunk, for the last time.
     void copy_out(void* to, const char* chunk, size_t bytes) const {
         if (taking.now) taking.copy(to, chunk, bytes);
@@ -200,8 +214,14 @@ struct Shm {
     Taking taking{};
     std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; peeked at without the guard
 
+    static constexpr uint32_t hold_bytes = 96 * 1024;   // the rest has room for one chunk of any size, wherever it begins
+
 private:
     bool refresh(Out& o);
+    bool lend(In& i, uint32_t bytes, BulkRef* ref);
+    static void give_back(In& i, uint32_t position);
+    static bool place(Out& o, uint32_t room, uint32_t* start);
+    static bool unread(const Out& o, uint32_t freed, uint32_t* from, uint32_t* bytes);
     WEFT_COLD static void save_kept(In& i);
     WEFT_COLD void ring_bell(int peer);
     WEFT_COLD void answer_bells();

@@ -1,0 +1,189 @@
+// Chunks in both directions at once: each end lends what it has read to the other, and nothing is written that is unread.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "os/clock.hpp"
+#include "wire/shm/shm.hpp"
+
+using namespace weft;
+using namespace weft::wire::shm;
+using wire::BulkRef;
+using wire::Cell;
+using wire::Header;
+
+namespace {
+
+struct Place {
+    size_t bytes = Layout{2}.bytes();
+    std::unique_ptr<void, void (*)(void*)> memory{aligned_alloc(4096, bytes), free};
+    Place() { memset(memory.get(), 0, bytes); }
+    char* base() { return static_cast<char*>(memory.get()); }
+};
+
+// One rank: trains of chunks with random sizes and known bytes, and what it expects from the other.
+struct End {
+    Shm shm;
+    int me;
+    std::mt19937 random, theirs;          // what this one sends; what the other sends, drawn again here
+    uint32_t chunks = 0, left = 0;        // sent so far; of the train
+    uint32_t taken = 0, lent = 0;         // read so far; sent in the other's ring
+    uint32_t train_chunks, largest;
+
+    End(Place& place, int self, uint32_t most_chunks, uint32_t most_bytes, Taking::Choice choice)
+        : me(self), random(static_cast<unsigned>(self) + 1), theirs(static_cast<unsigned>(1 - self) + 1), train_chunks(most_chunks), largest(most_bytes) {
+        EXPECT_EQ(shm.open(place.base(), 2, self, false, choice), Err::ok);
+    }
+    ~End() { shm.close(); }
+    static char byte_of(uint32_t chunk, size_t at) { return static_cast<char>(chunk * 131 + at / 64 * 7 + at); }
+
+    // The next chunk of the train, if there is room. A quarter of the reservations are given up first.
+    bool send() {
+        const uint32_t n = 1 + draw(random) % largest;
+        if (left == 0) left = 1 + chunks % train_chunks;
+        Cell* c = shm.reserve(1 - me);
+        if (c == nullptr) return undo();
+        BulkRef ref{};
+        char* to = shm.reserve_bulk(1 - me, n, &ref);
+        if (to != nullptr && chunks % 4 == 3) {
+            shm.discard(1 - me, c);
+            to = shm.reserve_bulk(1 - me, n, &ref);
+            EXPECT_NE(to, nullptr);
+        }
+        if (to == nullptr) {
+            shm.discard(1 - me, c);
+            return undo();
+        }
+        for (size_t k = 0; k < n; ++k) to[k] = byte_of(chunks, k);
+        lent += ref.lent;
+        memcpy(c->payload, &ref, sizeof ref);
+        --left;
+        const auto flags = static_cast<uint8_t>(wire::has_bulk | (left != 0 ? wire::more_bulk : 0));
+        shm.commit(1 - me, c, Header{1, sizeof ref, flags, me, static_cast<int32_t>(chunks), 0});
+        ++chunks;
+        drawn = false;
+        return true;
+    }
+    bool take(uint64_t, const Cell&) { return false; }
+    bool arrive(int, const Header& h, const char* payload, const char* bulk) {
+        BulkRef ref;
+        memcpy(&ref, payload, sizeof ref);
+        const auto n = static_cast<uint32_t>(ref.bytes);
+        EXPECT_EQ(n, 1 + theirs() % largest);
+        EXPECT_EQ(h.tag, static_cast<int32_t>(taken));
+        std::unique_ptr<char[]> copy(new char[n]);
+        shm.expect_at(1 - me, reinterpret_cast<void*>(uintptr_t{taken / 64 % 64}));
+        shm.copy_out(copy.get(), bulk, n);
+        size_t wrong = 0;
+        for (size_t k = 0; k < n; ++k) wrong += copy[k] != byte_of(taken, k);
+        EXPECT_EQ(wrong, 0u) << "chunk " << taken << " of " << n << " bytes, lent " << ref.lent;
+        ++taken;
+        return true;
+    }
+    struct Sink {
+        End& e;
+        bool take(uint64_t, const Cell&) { return false; }
+        bool arrive(int peer, const Header& h, const char* payload, const char* bulk) { return e.arrive(peer, h, payload, bulk); }
+    };
+    template <uint32_t burst>
+    bool poll() { return shm.poll_from<burst>(shm.in[1 - me], Sink{*this}); }
+
+private:
+    uint32_t value = 0;
+    bool drawn = false;
+    uint32_t draw(std::mt19937& from) {
+        if (!drawn) value = from();
+        drawn = true;
+        return value;
+    }
+    static bool undo() { return false; }
+};
+
+// All ways of taking turns, from strict question and answer to both sending as much as there is room for.
+void both_ways(uint32_t most_chunks, uint32_t most_bytes, Taking::Choice choice, unsigned patience, bool must_lend) {
+    Place place;
+    End a(place, 0, most_chunks, most_bytes, choice), b(place, 1, most_chunks, most_bytes, choice);
+    std::mt19937 turns(5);
+    for (int step = 0; step < 6000 && !testing::Test::HasFailure(); ++step) {
+        End& e = turns() % 2 != 0 ? a : b;
+        const unsigned sends = turns() % patience;
+        for (unsigned k = 0; k < sends && e.send(); ++k) {}
+        End& r = turns() % 2 != 0 ? a : b;
+        if (turns() % 3 != 0) r.poll<3>();
+    }
+    while (a.poll<64>() | b.poll<64>()) {}
+    EXPECT_EQ(a.taken, b.chunks);
+    EXPECT_EQ(b.taken, a.chunks);
+    EXPECT_GT(a.chunks, 1000u);
+    EXPECT_GE(a.lent + b.lent, must_lend ? 1u : 0u);
+}
+
+TEST(Bulk, NothingUnreadIsWrittenTo) {
+    for (const Taking::Choice choice : {Taking::leave, Taking::take})
+        for (const uint32_t bytes : {200u, 5000u, 20000u, largest_chunk})
+            for (const uint32_t chunks : {1u, 4u, 20u})
+                for (const unsigned patience : {2u, 9u, 60u}) {
+                    SCOPED_TRACE(testing::Message() << bytes << " bytes, " << chunks << " chunks, " << patience);
+                    both_ways(chunks, bytes, choice, patience, patience == 2 && bytes < 20000);
+                    if (HasFailure()) return;
+                }
+}
+
+// Question and answer: all but the first answer lie where the question lay.
+TEST(Bulk, AnswersLieWhereTheQuestionLay) {
+    Place place;
+    End a(place, 0, 1, 4096, Taking::take), b(place, 1, 1, 4096, Taking::take);
+    for (int i = 0; i < 1000; ++i) {
+        ASSERT_TRUE(a.send());
+        ASSERT_TRUE(b.poll<64>());
+        ASSERT_TRUE(b.send());
+        ASSERT_TRUE(a.poll<64>());
+    }
+    EXPECT_GT(b.lent, 300u);   // sizes are random: an answer that is larger than its question goes by its own ring
+}
+
+// One that only sends goes on whatever the other holds, lends, and leaves unread.
+TEST(Bulk, WhatIsLentAndUnreadStopsNobody) {
+    Place place;
+    End a(place, 0, 1, largest_chunk, Taking::leave), b(place, 1, 1, largest_chunk, Taking::leave);
+    for (int i = 0; i < 4; ++i) {   // b comes to hold
+        while (!a.send()) ASSERT_TRUE(b.poll<1>());
+        while (b.poll<1>()) {}
+        while (!b.send()) ASSERT_TRUE(a.poll<1>());
+        while (a.poll<1>()) {}
+    }
+    ASSERT_TRUE(a.send());
+    ASSERT_TRUE(b.poll<1>());
+    while (b.send()) {}             // all that finds a place, in both rings; a reads nothing of it
+    for (int i = 0; i < 2000 && !HasFailure(); ++i)
+        while (!a.send()) ASSERT_TRUE(b.poll<1>()) << i;
+    while (a.poll<64>() | b.poll<64>()) {}
+    EXPECT_EQ(a.taken, b.chunks);
+    EXPECT_EQ(b.taken, a.chunks);
+}
+
+// Litmus: the same with both running freely.
+TEST(Bulk, BothWaysAtOnce) {
+    for (const uint32_t bytes : {300u, 9000u, largest_chunk}) {
+        Place place;
+        constexpr uint32_t chunks = 6000;
+        auto run = [&](int self) {
+            End e(place, self, 5, bytes, Taking::take);
+            std::mt19937 turns(static_cast<unsigned>(self) + 9);
+            while (e.taken < chunks || e.chunks < chunks) {
+                bool moved = false;
+                for (unsigned k = turns() % 8; k > 0 && e.chunks < chunks && e.send(); --k) moved = true;
+                if (e.poll<8>()) moved = true;
+                if (!moved) os::yield_cpu();
+            }
+        };
+        std::thread other(run, 1);
+        run(0);
+        other.join();
+    }
+}
+
+}  // namespace
