@@ -344,9 +344,7 @@ bool send_piece(LaneGuard& g, Moving& m) {
     Cell* c = l.shm.reserve(m.peer);
     if (c == nullptr) return false;
     Piece q{};
-    const auto piece_bytes = static_cast<uint64_t>(l.limits.piece);
-    uint64_t size = t.limit >= 64 * piece_bytes ? 2 * piece_bytes : piece_bytes;
-    if (size > shm::largest_chunk) size = shm::largest_chunk;
+    const auto size = static_cast<uint64_t>(l.limits.piece);
     char* to = l.shm.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
     const uint64_t at = to != nullptr ? shm::claim(t, size) : t.limit;
     if (at >= t.limit) {

@@ -30,6 +30,12 @@ bool Shm::place(Out& o, uint32_t room, uint32_t* start) {
     const auto next_lap = [](uint32_t s) { return (s | (bulk_bytes - 1)) + 1; };
     uint32_t s = *start;
     if (past_end(s)) s = next_lap(s);
+    if ((s & (bulk_bytes - 1)) + room > near_bytes && distance(o.bulk_tail & ~63u, o.bulk_limit) >= static_cast<int32_t>(bulk_bytes)) {
+        // All is free: begin again where the lines are still in the caches.
+        s = next_lap(s);
+        o.bulk_tail = s;
+        o.bulk_limit = s + bulk_bytes;
+    }
     if (distance(s + room + 64, o.bulk_limit) < 0) {
         const uint32_t freed = o.ring->bulk_freed.load(std::memory_order_acquire);  // pairs with give_back()
         uint32_t limit = freed + bulk_bytes, from, bytes;

@@ -58,27 +58,36 @@ void Taking::look(const void* ring, uint32_t bytes, bool waiting, const uint64_t
         const uint64_t pace = (at - since_ns_) * 1000 / bytes;
         pace_[count_++] = pace < UINT32_MAX ? static_cast<uint32_t>(pace) : UINT32_MAX;
     }
-    awaited_ = waiting ? ring : nullptr;
+    awaited_ = waiting && bytes >= least_chunk ? ring : nullptr;
     since_ns_ = at;
     if (count_ < samples) return;
     const uint64_t found = median(pace_, count_);
     count_ = 0;
     awaited_ = nullptr;
-    if (!trying_) {
+    until_ = passed_ + settle_bytes;
+    switch (trial_) {
+    case usual:
         usual_ = found;
         now = !now;
-        until_ = passed_ + settle_bytes;
-        trying_ = true;
-        return;
-    }
-    trying_ = false;
-    if (found * 10 < usual_ * 9) {
-        rest_ = least_rest;   // the other way it is
-    } else {
+        trial_ = other;
+        break;
+    case other:
+        other_ = found;
         now = !now;
-        if (rest_ < most_rest) rest_ *= 4;
+        trial_ = again;
+        break;
+    case again:
+        // Both before and after it, as the machine itself may have changed meanwhile.
+        if (other_ * 5 < usual_ * 4 && other_ * 5 < found * 4) {
+            now = !now;
+            rest_ = least_rest;
+        } else if (rest_ < most_rest) {
+            rest_ *= 4;
+        }
+        until_ = passed_ + rest_;
+        trial_ = usual;
+        break;
     }
-    until_ = passed_ + rest_;
 }
 
 }  // namespace weft::wire::shm

@@ -23,19 +23,19 @@ struct Taking {
     // A chunk of `bytes` of `ring` has been read; `waiting`: its writer is at the next one, which is not there yet.
     WEFT_INLINE void read(const void* ring, uint32_t bytes, bool waiting) {
         passed_ += bytes;
-        if (WEFT_UNLIKELY(passed_ >= until_)) look(ring, bytes, waiting, nullptr);
+        if (WEFT_UNLIKELY(passed_ >= until_) && (waiting || awaited_ != nullptr)) look(ring, bytes, waiting, nullptr);
     }
     // The same at a given time, for tests.
     void read_at(uint64_t ns, const void* ring, uint32_t bytes, bool waiting) {
         passed_ += bytes;
-        if (passed_ >= until_) look(ring, bytes, waiting, &ns);
+        if (passed_ >= until_ && (waiting || awaited_ != nullptr)) look(ring, bytes, waiting, &ns);
     }
 
     static constexpr uint64_t settle_bytes = 2 * bulk_bytes;        // after which lines of the other way are gone
-    static constexpr uint64_t least_rest = uint64_t{64} << 20;      // between two trials, first
-    static constexpr uint64_t most_rest = uint64_t{1} << 30;        // and when nothing has changed for long
+    static constexpr uint64_t least_rest = uint64_t{256} << 20;      // between two trials, first
+    static constexpr uint64_t most_rest = uint64_t{4} << 30;        // and when nothing has changed for long
     static constexpr uint32_t samples = 15;
-    static constexpr uint32_t least_chunk = 4096;                   // smaller ones tell of other things
+    static constexpr uint32_t least_chunk = 8192;                   // smaller ones tell of other things
 
 private:
     WEFT_COLD void look(const void* ring, uint32_t bytes, bool waiting, const uint64_t* ns);
@@ -44,10 +44,10 @@ private:
     uint64_t rest_;
     const void* awaited_;       // the ring whose next chunk the reader was waiting for at since_ns_
     uint64_t since_ns_;
-    uint64_t usual_;            // ps per byte of the way in use, when it had its trial
+    enum Trial : uint8_t { usual, other, again } trial_;   // whose samples are being taken
     bool wide_;                 // the processor has AVX2
-    bool trying_;               // the other way has its trial now
     uint32_t count_;
+    uint64_t usual_, other_;    // what was found, ps per byte
     uint32_t pace_[samples];    // ps per byte, where the reader waited for the writer
 };
 

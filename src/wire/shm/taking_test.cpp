@@ -33,7 +33,7 @@ struct Stream {
 constexpr uint64_t mib = 1 << 20;
 
 TEST(Taking, KeepsTheFasterWayWhicheverItBeganWith) {
-    Stream faster_taken(2000, 500), faster_left(500, 700);
+    Stream faster_taken(2000, 500), faster_left(500, 800);
     faster_taken.read(16 * mib);
     faster_left.read(16 * mib);
     EXPECT_TRUE(faster_taken.t.now);
@@ -44,17 +44,17 @@ TEST(Taking, TrialsBecomeRare) {
     Stream s(500, 2000);
     s.read(16 * mib);
     const uint64_t chunks = s.chunks, taken = s.taken_chunks;
-    s.read(16384 * mib);
+    s.read(65536 * mib);
     EXPECT_LT(static_cast<double>(s.taken_chunks - taken), 0.002 * static_cast<double>(s.chunks - chunks));
     EXPECT_GT(s.taken_chunks, taken) << "it never looked again";
 }
 
 TEST(Taking, FollowsAChangeOfTheMachine) {
     Stream s(500, 2000);
-    s.read(2048 * mib);
+    s.read(8192 * mib);
     ASSERT_FALSE(s.t.now);
     std::swap(s.ns_left, s.ns_taken);
-    s.read(2048 * mib);
+    s.read(8192 * mib);
     EXPECT_TRUE(s.t.now);
 }
 
@@ -66,8 +66,12 @@ TEST(Taking, OnlyChunksThatWereWaitedForCount) {
     EXPECT_TRUE(s.taken_chunks == 0 || s.taken_chunks == s.chunks) << "a trial without a sample";
 }
 
-TEST(Taking, ADifferenceOfLessThanATenthChangesNothing) {
-    Stream s(1000, 1050);
+TEST(Taking, ADifferenceOfLessThanAFifthChangesNothing) {
+    Stream s(1000, 850);
+    Stream t(850, 1000);
+    const bool other = t.t.now;
+    t.read(64 * mib);
+    EXPECT_EQ(t.t.now, other);
     const bool first = s.t.now;
     s.read(64 * mib);
     EXPECT_EQ(s.t.now, first);
