@@ -46,9 +46,16 @@ Err send_self(LaneGuard& g, Process& p, Request& r, bool copy) {
     return Err::ok;
 }
 
-// What needs no request though it does not fit a cell.
+// What needs no request though it does not fit a cell, or found the ring full of cells that have been read since.
 bool send_whole(Process& p, Comm& c, const Buffer& b, Envelope e, Mode m, const obj::Route& to) {
     if (m == Mode::synchronous || to.way != obj::Route::shm) return false;
+    if (type::is_dense(*b.type) && type::bytes_of(b) <= to.inline_max) {
+        {
+            LaneGuard g(*p.lane);
+            if (g.lane.shm.reserve(to.peer) == nullptr) return false;
+        }
+        return send_inline(p, c, b, e);
+    }
     LaneGuard g(*p.lane);
     return push_whole(g, to.peer, c, b, e.tag, c.context + e.coll);
 }
