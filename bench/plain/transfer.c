@@ -38,6 +38,7 @@ typedef struct Side {
     int64_t step, chunk; /* counts since the start; in step on both sides */
     char *buffer, *allocated;
     size_t slot;
+    bool take;
 } Side;
 
 typedef struct Way {
@@ -48,6 +49,7 @@ typedef struct Way {
     bool in_target; /* the receiver's too */
     size_t skew;    /* where in a cache line private buffers begin, */
     size_t slot;    /* and where chunks in shared memory do */
+    bool take;      /* the receiver stores to each line it has read */
 } Way;
 
 static void await(_Atomic int64_t *counter, int64_t value)
@@ -120,6 +122,23 @@ static void mapped_halves(Side *s, size_t bytes, size_t chunk)
     memcpy(s->shared->target + from, s->shared->window + from, s->self == 0 ? bytes - half : half);
 }
 
+typedef struct Bytes {
+    char byte[64];
+} Bytes;
+
+/* Whole lines, and one store to each that has been read: from then on it is in this core's cache alone. */
+static void copy_and_take(char *to, char *from, size_t bytes)
+{
+    size_t at = 0;
+    for (; at + sizeof(Bytes) <= bytes; at += sizeof(Bytes)) {
+        Bytes line;
+        memcpy(&line, from + at, sizeof line);
+        *(volatile char *)(from + at) = 0;
+        memcpy(to + at, &line, sizeof line);
+    }
+    memcpy(to + at, from + at, bytes - at);
+}
+
 static void pipeline(Side *s, size_t bytes, size_t chunk)
 {
     for (size_t from = 0; from < bytes; from += chunk, s->chunk++) {
@@ -131,7 +150,10 @@ static void pipeline(Side *s, size_t bytes, size_t chunk)
             atomic_store_explicit(&s->shared->filled, s->chunk + 1, memory_order_release);
         } else {
             await(&s->shared->filled, s->chunk + 1);
-            memcpy(s->buffer + from, slot, part);
+            if (s->take)
+                copy_and_take(s->buffer + from, slot, part);
+            else
+                memcpy(s->buffer + from, slot, part);
             atomic_store_explicit(&s->shared->drained, s->chunk + 1, memory_order_release);
         }
     }
@@ -148,6 +170,7 @@ static const Way ways[] = {
     {.name = "two copies, 16 KiB", .move = pipeline, .chunk = 16 << 10},
     {.name = "  16 B into a line", .move = pipeline, .chunk = 16 << 10, .skew = 16},
     {.name = "  and so the chunks", .move = pipeline, .chunk = 16 << 10, .skew = 16, .slot = 16},
+    {.name = "  taken", .move = pipeline, .chunk = 16 << 10, .take = true},
     {.name = "two copies, 32 KiB", .move = pipeline, .chunk = 32 << 10},
     {.name = "  16 B into a line", .move = pipeline, .chunk = 32 << 10, .skew = 16},
     {.name = "  and so the chunks", .move = pipeline, .chunk = 32 << 10, .skew = 16, .slot = 16},
@@ -186,6 +209,7 @@ static void measure(Side *s, const Way *way, size_t bytes, int reps)
 {
     s->buffer = s->allocated + way->skew;
     s->slot = way->slot;
+    s->take = way->take;
     for (int i = -2; i < reps; i++) {
         uint64_t stamp = (uint64_t)(i + 3) << 32 | (uint64_t)bytes;
         if (s->self == 0)
