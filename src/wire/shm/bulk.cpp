@@ -40,7 +40,7 @@ bool Shm::place(Out& o, uint32_t room, uint32_t* start) {
         const uint32_t freed = o.ring->bulk_freed.load(std::memory_order_acquire);  // pairs with give_back()
         uint32_t limit = freed + bulk_bytes, from, bytes;
         if (unread(o, freed, &from, &bytes)) {
-            if (bytes >= bulk_bytes / 2) return false;  // seen while it was being changed
+            if (bytes > hold_bytes + 128) return false;  // seen while it was being changed
             for (bool moved = true; moved;) {
                 const uint32_t into = (s - from) & (bulk_bytes - 1), before = (from - s) & (bulk_bytes - 1);
                 moved = true;
