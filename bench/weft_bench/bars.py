@@ -169,7 +169,7 @@ def against_key(session, what, key, other_key, unit, limit, other_name="weft", t
 
 
 def by_size(session, test, unit, lower_is_better):
-    """A row for every size, and the geometric mean from 64 KiB on."""
+    """A row for every size and one for the geometric mean from 64 KiB on; and the ratios of that mean."""
     rows, ratios = [], []
     size = LARGE[0]
     while size <= LARGE[1]:
@@ -179,9 +179,12 @@ def by_size(session, test, unit, lower_is_better):
         if size >= MEAN_FROM and row.ratio is not None:
             ratios.append(row.ratio)
         size *= 2
+    return rows + [mean_row(test, ratios)], ratios
+
+
+def mean_row(what, ratios):
     mean = geometric_mean(ratios) if ratios else None
-    rows.append(Row(f"{test} from 64 KiB, geometric mean", "", "best peer at each size", mean, 1.3, False))
-    return rows
+    return Row(f"{what} from 64 KiB, geometric mean", "", "best peer at each size", mean, 1.3, False)
 
 
 def core_rows(s):
@@ -190,8 +193,9 @@ def core_rows(s):
                 amount(s.middle("limits two lines"), "ns"), ratio, 1.25, True)]
     rows.append(against_best(s, "8 B latency against the best peer", "latency 8 B", "us", True, 1.0, True))
     rows.append(against_best(s, "8 B message rate, window 64", "rate 8 B", "M/s", False, 2.0, False))
-    rows += by_size(s, "latency", "us", True)
-    rows += by_size(s, "bandwidth", "GB/s", False)
+    latency, latency_ratios = by_size(s, "latency", "us", True)
+    bandwidth, bandwidth_ratios = by_size(s, "bandwidth", "GB/s", False)
+    rows += latency + bandwidth + [mean_row("both", latency_ratios + bandwidth_ratios)]
     rows.append(against_key(s, "ring of 8 ranks against sched_yield", "ring", "ring plain", "us/hop", 1.3,
                             other_name="plain", text="(plain C)"))
     return rows

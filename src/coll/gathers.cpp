@@ -7,7 +7,6 @@ namespace weft::coll {
 
 namespace {
 
-Buffer bytes_at(void* base, int64_t n) { return {base, n, &byte_type()}; }
 
 // What the members of a team bring or get, in packed bytes: member i's share is blocks first[i] .. first[i + 1] - 1, or
 // block i where `first` is null.

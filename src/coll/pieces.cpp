@@ -16,7 +16,7 @@ Buffer Blocks::at(int64_t i) const {
 
 namespace {
 
-Buffer nothing() { return {nullptr, 0, &byte_type()}; }
+Buffer nothing() { return bytes_at(nullptr, 0); }
 
 // Dissemination: after round k everybody has heard, directly or not, from the 2^k - 1 members before it.
 void add_flat_barrier(Schedule& s, const Team& t) {
@@ -62,10 +62,10 @@ void add_ring_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
     Tree tree{t.rank, root, t.size};
     int64_t bytes = b.bytes(), v = tree.me(), reach = tree.reach();
     bool dense = b.dense();
-    Buffer flat = dense ? Buffer{b.data(), bytes, &byte_type()} : s.temp_bytes(bytes);
+    Buffer flat = dense ? bytes_at(b.data(), bytes) : s.temp_bytes(bytes);
     auto piece = [&](int64_t first, int64_t last) {  // the bytes of virtual members [first, last)
         int64_t from = bytes * first / t.size, to = bytes * last / t.size;
-        return Buffer{static_cast<char*>(flat.base) + from, to - from, &byte_type()};
+        return bytes_at(static_cast<char*>(flat.base) + from, to - from);
     };
     if (v == 0 && !dense) s.copy(b, flat);
     if (v != 0) {

@@ -5,7 +5,6 @@
 
 #include "op/op.hpp"
 #include "p2p/p2p.hpp"
-#include "type/predefined.hpp"
 
 namespace weft::coll {
 
@@ -128,12 +127,7 @@ Buffer Schedule::temp_like(int64_t count, const type::Type& t) {
     return {memory == nullptr ? nullptr : memory - lowest, count, &t};
 }
 
-Buffer Schedule::temp_bytes(int64_t bytes) { return {temp(bytes), bytes, &byte_type()}; }
-
-const type::Type& byte_type() {
-    constexpr int byte_id = 0x247;
-    return *type::predefined_at(byte_id);
-}
+Buffer Schedule::temp_bytes(int64_t bytes) { return bytes_at(temp(bytes), bytes); }
 
 // ------------------------------------------------------------------------------------------------- running
 

@@ -11,7 +11,7 @@
 #include "obj/comm.hpp"
 #include "obj/process.hpp"
 #include "obj/request.hpp"
-#include "type/type.hpp"
+#include "type/predefined.hpp"
 
 namespace weft::op { struct Op; }
 
@@ -137,7 +137,8 @@ Err init(Schedule&, Request** out);
 // What frees the coll engine's memory at the end (no schedule is active).
 void close(Process&);
 
-const type::Type& byte_type();
+using type::byte_type;
+using type::bytes_at;
 void copy_now(const Buffer& from, const Buffer& to);
 
 }  // namespace weft::coll

@@ -28,7 +28,7 @@ constexpr int levels[] = {0, 1024, 2048, 4096};  // MPI_THREAD_SINGLE ... MPI_TH
 // Every rank has entered once any rank leaves: dissemination, in the collective context of WORLD.
 Err wait_for_all(Process& p) {
     constexpr int tag = INT32_MAX;  // no collective uses it
-    const type::Buffer nothing{nullptr, 0, type::predefined_at(0x247)};
+    const type::Buffer nothing = type::bytes_at(nullptr, 0);
     for (int step = 1; step < p.world.size; step *= 2) {
         const p2p::Envelope to{(p.world.rank + step) % p.world.size, tag, obj::Request::coll};
         const p2p::Envelope from{(p.world.rank - step + p.world.size) % p.world.size, tag, obj::Request::coll};

@@ -36,17 +36,9 @@ WEFT_INLINE bool match_within(Process& p, Comm& c, Envelope e, uint32_t polls, M
     if (from.way != obj::Route::shm) return false;  // MPI_ANY_SOURCE, too, has a chair there
     lane::Lane& l = *p.lane;
     wire::shm::Shm::In& in = l.shm.in[from.peer];
-    for (; polls != 0; --polls) {
-        if (l.shm.ready(in)) {
-            LaneGuard g(l);
-            return match_inline(g, c, e, in, out, s);
-        }
-        if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 ||
-            l.unexpected_count.load(std::memory_order_relaxed) != 0)
-            break;
-        os::pause_cpu();
-    }
-    return false;
+    if (!ready_within(p, in, polls, [&] { return l.unexpected_count.load(std::memory_order_relaxed) != 0; })) return false;
+    LaneGuard g(l);
+    return match_inline(g, c, e, in, out, s);
 }
 
 WEFT_INLINE bool mprobe_inline(Process& p, Comm& c, Envelope e, Message** out, Status* s) {

@@ -702,17 +702,9 @@ bool poll_lane(LaneGuard& g, Process& p) {
 void poll_for(Process& p, const Request& r, int peer) {
     Lane& l = *p.lane;
     shm::Shm::In& in = l.shm.in[peer];
-    for (uint32_t polls = l.limits.spin_polls; polls != 0 && !r.done();) {
-        if (l.shm.ready(in)) {
-            LaneGuard g(l);
-            if (!l.shm.poll_from<1>(in, Arrivals{g, p})) return;
-            polls = l.limits.spin_polls;
-        } else {
-            // As in recv_inline().
-            if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0) return;
-            os::pause_cpu();
-            --polls;
-        }
+    while (!r.done() && ready_within(p, in, l.limits.spin_polls, [&] { return r.done(); })) {
+        LaneGuard g(l);
+        if (!l.shm.poll_from<1>(in, Arrivals{g, p})) return;
     }
 }
 

@@ -16,6 +16,18 @@ bool poll_lane(LaneGuard&, Process&);
 // Waits a short while for `r`, whose message comes from `peer` of the node, and takes nothing that comes after it: that may
 // have a receive of its own soon, and need no copy.
 void poll_for(Process&, const Request& r, int peer);
+// Looks for a message on `in`, at most `polls` times and only while one ring is all that matters: false as soon as queued
+// sends, transfers or schedules need more than that, or `other()` says so.
+template <class Other>
+WEFT_INLINE bool ready_within(Process& p, const wire::shm::Shm::In& in, uint32_t polls, Other&& other) {
+    lane::Lane& l = *p.lane;
+    for (; polls != 0; --polls) {
+        if (l.shm.ready(in)) return true;
+        if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 || other()) break;
+        os::pause_cpu();
+    }
+    return false;
+}
 // One round of everything: lane, then hooks.
 bool progress(Process&);
 // Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something.
@@ -70,7 +82,7 @@ void answer_matched(LaneGuard&, int peer, uint64_t cookie);
 WEFT_INLINE void set_bytes(Request& r, const type::Buffer& b) {
     r.buf = b.base;
     r.count = type::bytes_of(b);
-    r.type = type::predefined_at(0x247);  // MPI_BYTE
+    r.type = &type::byte_type();
 }
 // Makes any `b` the buffer of `r`; returns the flag to set.
 inline uint16_t set_buffer(Request& r, const type::Buffer& b) {

@@ -56,16 +56,9 @@ WEFT_INLINE bool recv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, S
     if (WEFT_LIKELY(type::is_dense(*b.type) && from.way == obj::Route::shm)) {
         lane::Lane& l = *p.lane;
         wire::shm::Shm::In& in = l.shm.in[from.peer];
-        for (uint32_t polls = l.limits.spin_polls; polls != 0; --polls) {
-            if (l.shm.ready(in)) {
-                LaneGuard g(l);
-                return take_inline(g, c, b, e, in, s);
-            }
-            // Queued sends, transfers and schedules need more than a look at one ring.
-            if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 ||
-                l.unexpected_count.load(std::memory_order_relaxed) != 0)
-                break;
-            os::pause_cpu();
+        if (ready_within(p, in, l.limits.spin_polls, [&] { return l.unexpected_count.load(std::memory_order_relaxed) != 0; })) {
+            LaneGuard g(l);
+            return take_inline(g, c, b, e, in, s);
         }
     }
     return false;
@@ -143,17 +136,9 @@ WEFT_INLINE bool wait_posted(Process& p, Request& r, Status* s) {
         in = &l.shm.in[from.peer];
         bucket = &l.posted[lane::bucket_of(context_of(r), r.rank)];
     }
-    for (uint32_t polls = l.limits.spin_polls; polls != 0; --polls) {
-        if (l.shm.ready(*in)) {
-            LaneGuard g(l);
-            return take_posted(g, r, *bucket, *in, s);
-        }
-        // Queued sends, transfers and schedules need more than a look at one ring; another thread may have completed it.
-        if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 || r.done())
-            break;
-        os::pause_cpu();
-    }
-    return false;
+    if (!ready_within(p, *in, l.limits.spin_polls, [&] { return r.done(); })) return false;  // another thread may complete it
+    LaneGuard g(l);
+    return take_posted(g, r, *bucket, *in, s);
 }
 
 // Posts the prepared `r`, or takes the message that is here already.

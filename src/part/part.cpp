@@ -56,11 +56,10 @@ namespace {
 
 // In the collective context, beside the tags of coll/ (TagSpace there), of which none has both upper bits.
 constexpr int32_t setup_space = 3 << 29, data_space = setup_space | 1 << 28, tag_bits = (1 << 28) - 1;
-constexpr int byte_id = 0x247;
 
 int32_t setup_tag(int32_t tag) { return setup_space | ((tag ^ tag >> 28) & tag_bits); }
 p2p::Envelope envelope(int32_t peer, int32_t tag) { return {peer, tag, Request::coll}; }
-Buffer bytes_at(void* base, int64_t n) { return {base, n, type::predefined_at(byte_id)}; }
+using type::bytes_at;
 
 bool drive_all(Process&);
 

@@ -112,6 +112,8 @@ inline constexpr auto places = places_by_number<null_id, ids_end>(rows);
 // Where the type with this ABI number stands in predefined[]; 0, the bad handle, where there is none.
 constexpr int predefined_index(int abi_value) { return place_of<null_id>(detail::places, abi_value); }
 inline const Type* predefined_at(int abi_value) { return &predefined[predefined_index(abi_value)]; }
+inline const Type& byte_type() { return *predefined_at(0x247); }  // MPI_BYTE
+inline Buffer bytes_at(void* base, int64_t n) { return {base, n, &byte_type()}; }
 
 namespace detail {
 // The row of a type that the compiler sees to be this very one of the table (link-time optimisation), and whose facts

@@ -86,7 +86,7 @@ struct Shm {
     char* reserve_bulk(int peer, size_t bytes, BulkRef* ref);
     // Whether `cells` cells with up to `chunk` bytes of bulk each surely fit now. Reserves nothing.
     bool has_room(int peer, uint32_t cells, size_t chunk);
-    // The reader copies what comes from `peer` to `to`: chunks of some size should begin there within a line. The writer is
+    // The reader copies what comes from `peer` to `to`: chunks should begin there within a line. The writer is
     // told when two in a row agree, so that buffers of all kinds in turn do not make the line go to and fro.
     void expect_at(int peer, const void* to) {
         In& i = in[peer];
