@@ -14,6 +14,11 @@ namespace weft::wire::shm {
 
 static int32_t distance(uint32_t from, uint32_t to) { return static_cast<int32_t>(to - from); }
 
+// All before `position` has been read, and may be written again in the next lap.
+static void free_until(Shm::Out& o, uint32_t position) {
+    if (distance(o.bulk_limit, position + bulk_bytes) > 0) o.bulk_limit = position + bulk_bytes;
+}
+
 // What the reader has filled, and this rank has not read yet, lies in what it was given back: at `from`, modulo a lap.
 bool Shm::unread(const Out& o, uint32_t freed, uint32_t* from, uint32_t* bytes) {
     const uint32_t begin = o.ring->lent_from.load(std::memory_order_relaxed), end = o.ring->lent_to.load(std::memory_order_relaxed);
@@ -49,9 +54,8 @@ bool Shm::place(Out& o, uint32_t room, uint32_t* start) {
                 else if (past_end(s)) s = next_lap(s);
                 else moved = false;
             }
-        } else if (distance(o.bulk_limit, limit) > 0) {
-            o.bulk_limit = limit;
         } else {
+            free_until(o, freed);
             limit = o.bulk_limit;
         }
         if (distance(s + room + 64, limit) < 0) return false;
@@ -117,7 +121,7 @@ bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
     uint32_t from, bytes;
     const uint32_t freed = o.ring->bulk_freed.load(std::memory_order_acquire);  // pairs with give_back()
     if (unread(o, freed, &from, &bytes)) return false;
-    if (distance(o.bulk_limit, freed + bulk_bytes) > 0) o.bulk_limit = freed + bulk_bytes;
+    free_until(o, freed);
     return distance(end, o.bulk_limit) >= 0;
 }
 
@@ -130,7 +134,7 @@ void Shm::free_chunk(In& i, BulkRef ref, bool more) {
         if (!more) i.over = true;
         Out& o = out[i.peer];
         o.returned = end;
-        if (distance(o.bulk_limit, end + bulk_bytes) > 0) o.bulk_limit = end + bulk_bytes;
+        free_until(o, end);
         return;
     }
     if (i.over) {

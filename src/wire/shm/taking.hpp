@@ -20,15 +20,11 @@ struct Taking {
     void start(Choice choice);
     // memcpy that takes the lines it reads.
     void copy(void* to, const void* from, size_t bytes) const;
-    // A chunk of `bytes` of `ring` has been read; `waiting`: its writer is at the next one, which is not there yet.
-    WEFT_INLINE void read(const void* ring, uint32_t bytes, bool waiting) {
+    // A chunk of `bytes` of `ring` has been read; `waiting`: its writer is at the next one, which is not there yet. Now, or
+    // for tests at the time `ns`.
+    WEFT_INLINE void read(const void* ring, uint32_t bytes, bool waiting, const uint64_t* ns = nullptr) {
         passed_ += bytes;
-        if (WEFT_UNLIKELY(passed_ >= until_) && (waiting || awaited_ != nullptr)) look(ring, bytes, waiting, nullptr);
-    }
-    // The same at a given time, for tests.
-    void read_at(uint64_t ns, const void* ring, uint32_t bytes, bool waiting) {
-        passed_ += bytes;
-        if (passed_ >= until_ && (waiting || awaited_ != nullptr)) look(ring, bytes, waiting, &ns);
+        if (WEFT_UNLIKELY(passed_ >= until_) && (waiting || awaited_ != nullptr)) look(ring, bytes, waiting, ns);
     }
 
     static constexpr uint64_t settle_bytes = 2 * bulk_bytes;        // after which lines of the other way are gone

@@ -25,7 +25,7 @@ struct Stream {
             ++chunks;
             taken_chunks += t.now;
             ns += t.now ? ns_taken : ns_left;
-            t.read_at(ns, this, chunk, waiting);
+            t.read(this, chunk, waiting, &ns);
         }
     }
 };
