@@ -160,12 +160,13 @@ def argument(f, p):
     return n
 
 
-def local(p):
-    """(declaration, what follows success) for results that pass through a local; None for the others."""
+def local(p, attempt=False):
+    """(declaration, what follows success) for results that pass through a local; None for the others. An attempt never
+    makes the message that is nobody's."""
     n = p.name
     fam = family(p.kind)
     if fam and fam[1] in ('inout', 'out', 'null_inout'):
-        new = '_new' if p.kind == 'request_out' else ''
+        new = '_new' if p.kind == 'request_out' or (attempt and p.kind == 'message_out') else ''
         return None, f'*{n} = obj::handle_of{new}({n}_);'
     if p.kind == 'flag_out':
         return f'bool {n}_ = false;', f'*{n} = {n}_;'
@@ -261,6 +262,7 @@ def write_function(f):
     out += [f'    if (WEFT_UNLIKELY(!{attempt}({", ".join(["proc"] + attempt_args)}))) {{',
             f'        int result = slow_{f.name}({names(f)});', '        asm volatile("" : "+r"(result));',
             '        return result;', '    }']
+    results = [r for r in (local(p, attempt=True) for p in f.params) if r]
     out += store_results(f, results) + ['    return MPI_SUCCESS;', '}']
     return out + [f'{head} {{ return fast_{f.name}({names(f)}); }}']
 

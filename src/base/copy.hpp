@@ -88,6 +88,13 @@ inline void copy_past_caches(void* to, const void* from, size_t bytes) {
     _mm_sfence();
 }
 
+// Calls for the first lines of each page of what is copied next: the processor's own prefetching ends where a page does.
+inline void prefetch_pages(const void* from, size_t bytes) {
+    auto* s = static_cast<const char*>(from);
+    for (size_t page = 0; page < bytes; page += 4096)
+        for (size_t line = 0; line < 256; line += 64) _mm_prefetch(s + page + line, _MM_HINT_T1);
+}
+
 // Stores to one byte of each line of [from, from + bytes), whose contents count no longer: the lines become this core's.
 inline void take_each(const void* from, size_t bytes) {
     auto* s = static_cast<char*>(const_cast<void*>(from));

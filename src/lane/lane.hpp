@@ -123,6 +123,7 @@ struct Lane {
     Fifo moving;                           // transfers under way or offered
     Fifo asked;                            // sends whose receive waits for an offer, when descriptors have run out
     Contest contest;
+    uint32_t rounds = 0;                   // of looking at them
     int64_t arriving = 0;                  // bytes of the large messages that are on their way here
     Pool requests{64, 64};
     Pool persistent_pool{128, 16};         // p2p::Persistent

@@ -169,6 +169,8 @@ inline MPI_Errhandler handle_of(const Errhandler* e) {
 inline MPI_Win handle_of(const Win* w) { return w ? detail::object<MPI_ABI_Win>(w) : MPI_WIN_NULL; }
 inline MPI_File handle_of(const File* f) { return f ? detail::object<MPI_ABI_File>(f) : MPI_FILE_NULL; }
 inline MPI_Session handle_of(const Session* s) { return s ? detail::object<MPI_ABI_Session>(s) : MPI_SESSION_NULL; }
+// Of a message that was just matched: neither of the others.
+inline MPI_Message handle_of_new(const Message* m) { return detail::object<MPI_ABI_Message>(m); }
 inline MPI_Message handle_of(const Message* m) {
     if (m == nullptr) return MPI_MESSAGE_NULL;
     return detail::number(m) == detail::number(&no_proc_message) ? MPI_MESSAGE_NO_PROC : detail::object<MPI_ABI_Message>(m);

@@ -8,10 +8,7 @@ namespace weft::p2p {
 
 // What a complete plain receive says.
 WEFT_INLINE void receive_status(const Request& r, Status* s) {
-    s->source = r.rank;
-    s->tag = r.tag;
-    s->cancelled = 0;
-    s->bytes = r.count;
+    fill(s, r.rank, r.tag, r.count);
 }
 
 // finish(), and null for what it consumed; persistent requests stay.
@@ -26,10 +23,7 @@ WEFT_INLINE Err take(Process& p, Request** r, Status* s) {
 
 // What a send says.
 WEFT_INLINE void send_status(Status* s) {
-    s->source = obj::any_source;
-    s->tag = obj::any_tag;
-    s->cancelled = 0;
-    s->bytes = 0;
+    fill(s, obj::any_source, obj::any_tag, 0);
 }
 
 // ≤ 20 instructions; true when the request is the one of a send done at once.

@@ -7,25 +7,20 @@
 namespace weft::p2p {
 
 // Makes a handle of the next message of `in` if it is the one wanted; its line is kept where it is.
-WEFT_INLINE bool match_inline(LaneGuard& g, Comm& c, Envelope e, wire::shm::Shm::In& in, Message** out, Status* s) {
+WEFT_INLINE bool match_inline(LaneGuard& g, Comm& c, Envelope e, wire::shm::Shm::In& in, const Next& n, Message** out,
+                              Status* s) {
     lane::Lane& l = g.lane;
     auto* m = reinterpret_cast<Message*>(l.requests.free);
     if (WEFT_UNLIKELY(in.kept != nullptr || m == nullptr)) return false;
-    const wire::Cell* cell = next_if_wanted(g, c, e, in);
-    if (WEFT_UNLIKELY(cell == nullptr)) return false;
+    if (WEFT_UNLIKELY(!is_wanted(g, c, e, in, n))) return false;
     l.requests.free = l.requests.free->next;
     m->kind = Kind::message;
     m->id = 0;
     m->comm = &c;
     m->kept = &in.kept;
     if (WEFT_UNLIKELY(!obj::is_predefined(c))) obj::retain(c);
-    if (s != nullptr) {
-        s->source = e.rank;
-        s->tag = cell->tag;
-        s->cancelled = 0;
-        s->bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
-    }
-    l.shm.keep(in);
+    fill(s, e.rank, n.cell->tag, n.inline_size());
+    l.shm.keep(in, n);
     *out = m;
     return true;
 }
@@ -36,9 +31,10 @@ WEFT_INLINE bool match_within(Process& p, Comm& c, Envelope e, uint32_t polls, M
     if (from.way != obj::Route::shm) return false;  // MPI_ANY_SOURCE, too, has a chair there
     lane::Lane& l = *p.lane;
     wire::shm::Shm::In& in = l.shm.in[from.peer];
-    if (!ready_within(p, in, polls, [&] { return l.unexpected_count.load(std::memory_order_relaxed) != 0; })) return false;
+    Next n;
+    if (!comes_within(p, in, polls, &n, [&] { return l.unexpected_count.load(std::memory_order_relaxed) != 0; })) return false;
     LaneGuard g(l);
-    return match_inline(g, c, e, in, out, s);
+    return match_inline(g, c, e, in, n, out, s);
 }
 
 WEFT_INLINE bool mprobe_inline(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
@@ -53,15 +49,11 @@ WEFT_INLINE bool receive_kept(Process& p, const Buffer& b, Message** message, St
     lane::LaneTry guard(*p.lane);
     if (WEFT_UNLIKELY(!guard)) return false;
     const wire::Cell* cell = *m.kept;
-    const auto bytes = static_cast<int64_t>(cell->word.load(std::memory_order_relaxed) >> 16 & 0xff);
+    const uint64_t word = cell->word.load(std::memory_order_relaxed);
+    const auto bytes = static_cast<int64_t>(word >> 16 & 0xff);
     if (WEFT_UNLIKELY(bytes > type::bytes_of(b))) return false;
     copy_small(anonymous(b.base), cell->payload, static_cast<size_t>(bytes));
-    if (s != nullptr) {
-        s->source = static_cast<int32_t>(cell->word.load(std::memory_order_relaxed) >> 32);
-        s->tag = cell->tag;
-        s->cancelled = 0;
-        s->bytes = bytes;
-    }
+    fill(s, static_cast<int32_t>(word >> 32), cell->tag, bytes);
     *m.kept = nullptr;
     if (may_call && !obj::is_predefined(*m.comm)) obj::release(*m.comm);
     m.kind = Kind::dead;

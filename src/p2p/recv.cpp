@@ -8,14 +8,6 @@ namespace weft::p2p {
 
 namespace {
 
-void fill(Status* s, const Unexpected& u) {
-    if (s == nullptr) return;
-    s->source = u.header.source;
-    s->tag = u.header.tag;
-    s->cancelled = 0;
-    s->bytes = u.bytes;
-}
-
 // A matched message as what it is otherwise: an unexpected one off its queue. Null when out of memory.
 Unexpected* unexpected_of(LaneGuard& g, Message& m) {
     if (m.kept == nullptr) return m.unexpected;
@@ -40,22 +32,17 @@ bool take_chunk(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     LaneGuard g(*p.lane);
     wire::shm::Shm& shm = g.lane.shm;
     wire::shm::Shm::In& in = shm.in[from.peer];
-    wire::Cell* cell = next_if_wanted(g, c, e, in, first, wire::has_bulk);
-    if (cell == nullptr) return false;
+    const Next n = shm.look(in);
+    if (!n.here() || !is_wanted(g, c, e, in, n, first, wire::has_bulk)) return false;
     First f;
-    memcpy(&f, cell->payload, sizeof f);
+    memcpy(&f, n.cell->payload, sizeof f);
     if (f.bytes > type::bytes_of(b)) return false;
     shm.expect_at(from.peer, b.base);
     shm.copy_out(b.base, shm.chunk_at(in, f.ref), f.ref.bytes);
     shm.free_chunk(in, f.ref, false);
     shm.taking.read(&in, f.ref.bytes, false);
-    if (s != nullptr) {
-        s->source = e.rank;
-        s->tag = cell->tag;
-        s->cancelled = 0;
-        s->bytes = f.bytes;
-    }
-    shm.consumed(in, *cell);
+    fill(s, e.rank, n.cell->tag, f.bytes);
+    shm.consumed(in, n);
     return true;
 }
 
@@ -104,12 +91,7 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     }
     if (const obj::Route& from = c.routes[e.rank]; from.way == obj::Route::shm) poll_for(p, r, from.peer);
     wait(p, r);
-    if (s != nullptr) {
-        s->source = r.rank;
-        s->tag = r.tag;
-        s->cancelled = 0;
-        s->bytes = r.count;
-    }
+    fill(s, r.rank, r.tag, r.count);
     if (r.error != 0)
         return fail(static_cast<Err>(r.error), "message from rank %d with tag %d is larger than the %ld bytes of the receive",
                     r.rank, r.tag, static_cast<long>(b.bytes()));
@@ -133,7 +115,7 @@ Err iprobe(Process& p, Comm& c, Envelope e, bool* found, Status* s) {
         }
         const Unexpected* u = find_unexpected(g, c.context + e.coll, e.rank, e.tag);
         if (u == nullptr) continue;
-        fill(s, *u);
+        fill(s, u->header.source, u->header.tag, u->bytes);
         *found = true;
     }
     return Err::ok;
@@ -167,7 +149,7 @@ Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status*
     auto* m = reinterpret_cast<Message*>(g.lane.requests.take());
     if (m == nullptr) return fail(Err::no_mem, "no memory for a message handle");
     unlink_unexpected(g, *u);
-    fill(s, *u);
+    fill(s, u->header.source, u->header.tag, u->bytes);
     *m = Message{{Kind::message, 0}, nullptr, u, &c, nullptr};
     if (!obj::is_predefined(c)) obj::retain(c);
     *found = true;

@@ -103,12 +103,22 @@ struct Shm {
     }
     void unhold(int peer) { out[peer].held = 0; }
 
-    // Whether `peer`'s next message is there. Any thread; a hint until the guard is taken.
-    WEFT_INLINE bool ready(int peer) const { return ready(in[peer]); }
-    WEFT_INLINE bool ready(const In& i) const { return ready_at(i, i.head.load(std::memory_order_relaxed)); }
-    WEFT_INLINE static bool ready_at(const In& i, uint32_t h) {
-        return static_cast<uint8_t>(i.cells[h & mask].word.load(std::memory_order_relaxed)) == turn(h);
+    // The line that a ring's next message comes in, and what was seen there. Any thread may look; under the guard it is still
+    // the next one if head is `index`, and then nothing of it needs to be read again.
+    struct Next {
+        uint32_t index;
+        Cell* cell;
+        uint64_t word;
+        WEFT_INLINE bool here() const { return static_cast<uint8_t>(word) == turn(index); }
+        WEFT_INLINE int64_t inline_size() const { return static_cast<int64_t>(word >> 16 & 0xff); }
+    };
+    WEFT_INLINE static Next look_at(const In& i, uint32_t h) {
+        Cell& c = i.cells[h & mask];
+        return {h, &c, c.word.load(std::memory_order_acquire)};  // pairs with commit()
     }
+    WEFT_INLINE static Next look(const In& i) { return look_at(i, i.head.load(std::memory_order_relaxed)); }
+    // Whether `peer`'s next message is there. Any thread; a hint until the guard is taken.
+    WEFT_INLINE bool ready(int peer) const { return look(in[peer]).here(); }
     // Whether any message may be there. Any thread.
     bool peek() const;
 
@@ -126,11 +136,11 @@ struct Shm {
         uint32_t h = i.head.load(std::memory_order_relaxed);
         const uint32_t start = h;
         for (; h - start < burst; ++h) {
-            Cell& c = i.cells[h & mask];
-            const uint64_t w = c.word.load(std::memory_order_acquire);  // pairs with commit()
-            if (static_cast<uint8_t>(w) != turn(h)) break;
-            if (WEFT_LIKELY(sink.take(w, c))) continue;
-            const Header header = c.header(w);
+            const Next n = look_at(i, h);
+            if (!n.here()) break;
+            Cell& c = *n.cell;
+            if (WEFT_LIKELY(sink.take(n.word, c))) continue;
+            const Header header = c.header(n.word);
             const char* bulk = nullptr;
             BulkRef ref{};
             if (header.flags & has_bulk) {
@@ -141,7 +151,7 @@ struct Shm {
             if (bulk != nullptr) {
                 const bool more = (header.flags & more_bulk) != 0;
                 free_chunk(i, ref, more);
-                taking.read(&i, ref.bytes, more && !ready_at(i, h + 1));
+                taking.read(&i, ref.bytes, more && !look_at(i, h + 1).here());
             }
         }
         if (h == start) return false;
@@ -164,10 +174,10 @@ struct Shm {
     void take_lines(const char* chunk, size_t bytes) const {
         if (taking.now) take_each(chunk, bytes);
     }
-    // The reader is done with the next cell, `c`.
-    WEFT_INLINE void consumed(In& i, Cell& c) {
-        if (taking.now) c.payload[inline_bytes - 1] = 0;   // read already
-        consumed(i, i.head.load(std::memory_order_relaxed) + 1);
+    // The reader is done with the next message.
+    WEFT_INLINE void consumed(In& i, const Next& n) {
+        if (taking.now) n.cell->payload[inline_bytes - 1] = 0;   // read already
+        consumed(i, n.index + 1);
     }
     // The reader is done with all cells before `h`. The writer is told only every quarter of a lap: it looks when it is full.
     WEFT_INLINE void consumed(In& i, uint32_t h) {
@@ -175,12 +185,11 @@ struct Shm {
         i.busy = true;
         if (WEFT_UNLIKELY(h - i.published >= ring_cells / 4)) publish(i, h);
     }
-    // Moves past the next cell, which can be read at `kept` until that is set to null. One of each ring at a time: the
+    // Moves past the next message, whose line can be read at `kept` until that is set to null. One of each ring at a time: the
     // caller sees to it that none is kept. Its place is given back like any other; only then is it copied.
-    WEFT_INLINE void keep(In& i) {
-        const uint32_t h = i.head.load(std::memory_order_relaxed);
-        i.kept = &i.cells[h & mask];
-        consumed(i, h + 1);
+    WEFT_INLINE void keep(In& i, const Next& n) {
+        i.kept = n.cell;
+        consumed(i, n.index + 1);
     }
     void publish(In& i, uint32_t h) {
         i.published = h;
