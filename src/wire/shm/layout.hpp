@@ -12,7 +12,7 @@ namespace weft::wire::shm {
 
 inline constexpr uint32_t ring_cells = 64;            // a power of two
 inline constexpr uint32_t ring_cells_log2 = 6;
-inline constexpr uint32_t bulk_bytes = 256 * 1024;    // a power of two
+inline constexpr uint32_t bulk_bytes = 512 * 1024;    // a power of two
 inline constexpr uint32_t largest_chunk = 32 * 1024;
 inline constexpr uint32_t transfers_per_rank = 256;
 inline constexpr int max_ranks = 1024;

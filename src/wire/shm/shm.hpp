@@ -224,7 +224,7 @@ struct Shm {
     std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; peeked at without the guard
 
     static constexpr uint32_t near_bytes = 64 * 1024;   // of the ring that are used while all of it is free
-    static constexpr uint32_t hold_bytes = 128 * 1024;  // the rest has room for one chunk of any size, wherever it begins
+    static constexpr uint32_t hold_bytes = 256 * 1024;  // the rest has room for one chunk of any size, wherever it begins
 
 private:
     bool refresh(Out& o);
