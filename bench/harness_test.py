@@ -63,6 +63,32 @@ class Verdicts(unittest.TestCase):
         row = bars.against_best(self.session(weft=[1, 10, 1], a=[2, 20, 20], b=[50]), "w", "k", "us", True, 1.0, True)
         self.assertEqual(row.ratio, 0.5)
 
+    def paced(self, weft, a):
+        s = self.session()
+        for name, values in (("weft", weft), ("a", a)):
+            for rep, (value, line) in enumerate(values):
+                s.add(rep, name, "k", value, line)
+        return s
+
+    def test_only_what_met_one_pace_is_compared(self):
+        s = self.paced([(1, 30), (10, 150), (1, 40)], [(30, 160), (2, 35), (2, 31)])
+        self.assertEqual(list(s.together("k", "a", "k")), [(0, 1), (1, 0), (2, 2)])
+        self.assertEqual(s.ratio("k", "a"), 0.5)
+        self.assertIsNone(self.paced([(1, 30)], [(2, 150)]).ratio("k", "a"))
+
+    def test_windows_of_another_pace_are_left_out(self):
+        record = {"samples": [1, 9, 1, 1], "line_ns": [30, 31, 150, 32, 30]}
+        self.assertEqual(bars.at_one_pace(record), (1, 31))
+        self.assertEqual(bars.at_one_pace({"samples": [1, 3], "line_ns": [30, 150, 30]}), (None, None))
+        self.assertEqual(bars.at_one_pace({"samples": [1, 3, 2]}), (2, None))
+
+    def test_the_best_peer_is_the_best_at_the_same_pace(self):
+        s = self.paced([(10, 150), (10, 150)], [(20, 150), (20, 150)])
+        for rep in range(2):
+            s.add(rep, "b", "k", 3, 30)   # faster, but while the machine was
+        s.add(2, "b", "k", 40, 150)
+        self.assertEqual(s.best_peer("k", min), "a")
+
     def test_cost_above_the_best_peer(self):
         row = bars.against_best(self.session(weft=[4.5], a=[4], b=[50]), "w", "k", "us", True, 1.0, True)
         self.assertEqual(row.verdict(), "MISSED")

@@ -45,12 +45,18 @@ void *new_buffer(size_t bytes);
 int64_t agree(const World *w, int64_t value);
 void meet(const World *w);
 
-/* Prints one record with all its samples; rank 0 only. Name of the unit is the JSON key of the samples. */
-void report(const World *w, const char *test, size_t bytes, const char *unit, const double *samples, int count);
+/* Prints one record with all its samples; rank 0 only. `lines`, if not null, are count + 1 readings of the bare machine
+ * (line_ns), before each sample and after the last. */
+void report(const World *w, const char *test, size_t bytes, const char *unit, const double *samples, int count,
+            const double *lines);
 double median_of(const double *samples, int count);
 
 /* A page both ranks of a pair see: the raw hardware, beside the library, in the same processes. */
 void *share_page(const World *w, size_t bytes);
+/* Nanoseconds that a bare cache line takes between two ranks now, read in a fraction of a millisecond: a virtual machine
+ * may move its CPUs between one cache and two, and only what was measured at one such pace can be compared. Both ranks
+ * call it; the answer is rank 0's, and 0 where the ranks are not pinned to CPUs of their own. */
+double line_ns(const World *w);
 
 int run_latency(const World *w);
 int run_variants(const World *w);

@@ -102,7 +102,8 @@ double median_of(const double *samples, int count)
     return middle;
 }
 
-void report(const World *w, const char *test, size_t bytes, const char *unit, const double *samples, int count)
+void report(const World *w, const char *test, size_t bytes, const char *unit, const double *samples, int count,
+            const double *lines)
 {
     if (w->rank != 0)
         return;
@@ -112,6 +113,8 @@ void report(const World *w, const char *test, size_t bytes, const char *unit, co
                middle);
         for (int i = 0; i < count; i++)
             printf("%s%.9g", i ? "," : "", samples[i]);
+        for (int i = 0; lines && lines[0] > 0 && i <= count; i++)
+            printf("%s%.3g", i ? "," : "],\"line_ns\":[", lines[i]);
         printf("]}\n");
     } else {
         double least = samples[0], most = samples[0];
@@ -119,7 +122,10 @@ void report(const World *w, const char *test, size_t bytes, const char *unit, co
             least = samples[i] < least ? samples[i] : least;
             most = samples[i] > most ? samples[i] : most;
         }
-        printf("%-22s %9zu B %14.4f %-6s (%.4f .. %.4f, n = %d)\n", test, bytes, middle, unit, least, most, count);
+        printf("%-22s %9zu B %14.4f %-6s (%.4f .. %.4f, n = %d", test, bytes, middle, unit, least, most, count);
+        if (lines && lines[0] > 0)
+            printf(", line %.0f ns", median_of(lines, count + 1));
+        printf(")\n");
     }
     fflush(stdout);
 }

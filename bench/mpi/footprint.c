@@ -43,7 +43,7 @@ int run_footprint(const World *w)
         MPI_Recv(&samples[peer], 1, MPI_DOUBLE, peer, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (w->rank != 0)
         MPI_Send(&samples[0], 1, MPI_DOUBLE, 0, 7, MPI_COMM_WORLD);
-    report(w, "pss per rank", 0, "MB", samples, w->size);
+    report(w, "pss per rank", 0, "MB", samples, w->size, NULL);
     free(samples);
     free(out);
     free(in);

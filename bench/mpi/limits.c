@@ -89,6 +89,27 @@ static inline __attribute__((always_inline)) double window(const World *w, Turn 
     return (end - start) / (double)turns / 2 * 1e9;
 }
 
+double line_ns(const World *w)
+{
+    enum { warm = 32, turns = 256 };
+    static Turn t;
+    double start = 0;
+    if (!w->opt.pin || w->opt.cpu_count < 2 || w->size != 2)
+        return 0;
+    if (!t.lines)
+        t.lines = share_page(w, 4096);
+    meet(w);
+    for (int i = 0; i < warm + turns; i++) {
+        if (i == warm)
+            start = now_s();
+        if (w->rank == 0)
+            lead(&t, two_lines, false);
+        else
+            follow(&t, two_lines);
+    }
+    return (now_s() - start) / turns / 2 * 1e9;
+}
+
 int run_limits(const World *w)
 {
     int pairs = w->opt.pairs;
@@ -103,10 +124,10 @@ int run_limits(const World *w)
         samples[one_line * pairs + at] = window(w, &t, one_line);
         samples[kinds * pairs + at] = samples[by_mpi * pairs + at] / samples[two_lines * pairs + at];
     }
-    report(w, "two lines", 8, "ns", samples + two_lines * pairs, pairs);
-    report(w, "one line", 8, "ns", samples + one_line * pairs, pairs);
-    report(w, "mpi", 8, "ns", samples + by_mpi * pairs, pairs);
-    report(w, "mpi / two lines", 8, "ratio", samples + kinds * pairs, pairs);
+    report(w, "two lines", 8, "ns", samples + two_lines * pairs, pairs, NULL);
+    report(w, "one line", 8, "ns", samples + one_line * pairs, pairs, NULL);
+    report(w, "mpi", 8, "ns", samples + by_mpi * pairs, pairs, NULL);
+    report(w, "mpi / two lines", 8, "ratio", samples + kinds * pairs, pairs, NULL);
     free(samples);
     return 0;
 }
@@ -131,7 +152,7 @@ int run_copies(const World *w)
             }
             samples[i < 0 ? 0 : i] = (double)copies * (double)bytes * 1e-9 / (end - start);
         }
-        report(w, "memcpy", bytes, "GB/s", samples, w->opt.reps);
+        report(w, "memcpy", bytes, "GB/s", samples, w->opt.reps, NULL);
         free(from);
         free(to);
     }

@@ -142,15 +142,20 @@ int run_latency(const World *w)
 {
     size_t lo = w->opt.lo_bytes ? w->opt.lo_bytes : 1, hi = w->opt.hi_bytes ? w->opt.hi_bytes : (size_t)4 << 20;
     double *samples = calloc((size_t)w->opt.reps, sizeof(double));
+    double *lines = calloc((size_t)w->opt.reps + 1, sizeof(double));
     for (size_t bytes = lo; bytes <= hi && w->rank < 2; bytes *= 2) {
         Pair p = new_pair(w, bytes);
         int64_t turns = calibrate(w, &p, 0, NULL);
-        for (int i = 0; i < w->opt.reps; i++)
+        lines[0] = line_ns(w);
+        for (int i = 0; i < w->opt.reps; i++) {
             samples[i] = timed(w, &p, turns, 0, NULL);
-        report(w, "latency", bytes, "us", samples, w->opt.reps);
+            lines[i + 1] = line_ns(w);
+        }
+        report(w, "latency", bytes, "us", samples, w->opt.reps, lines);
         end_pair(&p);
     }
     free(samples);
+    free(lines);
     return 0;
 }
 
@@ -171,7 +176,7 @@ int run_variants(const World *w)
         for (int kind = 0; kind < 3; kind++)
             samples[kind * reps + i] = timed(w, &p, turns[kind], kind, requests);
     for (int kind = 0; kind < 3; kind++)
-        report(w, names[kind], bytes, "us", samples + kind * reps, reps);
+        report(w, names[kind], bytes, "us", samples + kind * reps, reps, NULL);
     MPI_Request_free(&requests[0]);
     MPI_Request_free(&requests[1]);
     end_pair(&p);

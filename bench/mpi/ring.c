@@ -32,7 +32,7 @@ int run_ring(const World *w)
     lap(w, rounds / 10 + 1);
     for (int i = 0; i < w->opt.reps; i++)
         samples[i] = lap(w, rounds) / ((double)rounds * w->size) * 1e6;
-    report(w, "ring", 8, "us/hop", samples, w->opt.reps);
+    report(w, "ring", 8, "us/hop", samples, w->opt.reps, NULL);
     free(samples);
     return 0;
 }

@@ -111,13 +111,18 @@ static int64_t calibrate(const World *w, Stream *s)
 static void measure(const World *w, size_t bytes, const char *name, const char *unit, double scale)
 {
     double *samples = calloc((size_t)w->opt.reps, sizeof(double));
+    double *lines = calloc((size_t)w->opt.reps + 1, sizeof(double));
     Stream s = new_stream(w, bytes);
     int64_t windows = calibrate(w, &s);
-    for (int i = 0; i < w->opt.reps; i++)
+    lines[0] = line_ns(w);
+    for (int i = 0; i < w->opt.reps; i++) {
         samples[i] = (double)windows * s.window * scale / timed(w, &s, windows);
-    report(w, name, bytes, unit, samples, w->opt.reps);
+        lines[i + 1] = line_ns(w);
+    }
+    report(w, name, bytes, unit, samples, w->opt.reps, lines);
     end_stream(&s);
     free(samples);
+    free(lines);
 }
 
 int run_bandwidth(const World *w)

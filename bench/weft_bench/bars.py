@@ -1,9 +1,11 @@
 """`weft bench bars`: every bar the project sets itself, measured with default settings and interleaved repetitions.
 
 One repetition is one launch of every library; its value is the median of the windows inside that launch. A bar against
-another library is the median over the repetitions of the ratio within each: a machine that changes its pace between two
-repetitions, as a virtual one does, then changes it for both sides. All values are printed, then the table. A missed bar is a result, not an error: the exit status tells only whether it could be
-measured.
+another library is the median of the ratios of launches that belong together. A virtual machine may move its CPUs between one
+cache and two within seconds, which is worth a factor of three; so the program reads what a bare cache line takes before and
+after each window, and launches belong together which met the same pace, the nearest in time first. Where the program does not
+tell, those of one repetition belong together. All values are printed, then the table. A missed bar is a result, not an error:
+the exit status tells only whether it could be measured.
 """
 import json
 import pathlib
@@ -46,10 +48,12 @@ class Session:
     def __init__(self, found, plain_dir, reps, quick):
         self.found, self.plain_dir, self.reps, self.quick = found, plain_dir, reps, quick
         self.samples, self.labels, self.broken = {}, {lib.name: lib.label for lib in found}, {}
+        self.lines = {}
         self.progress = None
 
-    def add(self, rep, name, key, value):
+    def add(self, rep, name, key, value, line=None):
         self.samples.setdefault(key, {}).setdefault(name, {})[rep] = value
+        self.lines[key, name, rep] = line
 
     def library(self, name):
         return next((lib for lib in self.found if lib.name == name), None)
@@ -59,23 +63,57 @@ class Session:
         return median(values.values()) if values else None
 
     def best_peer(self, key, best):
-        """The name, not the label, of the peer with the best median."""
+        """The name, not the label, of the peer that is the best beside Weft; without Weft, the one with the best median."""
         peers = {n: median(v.values()) for n, v in self.samples.get(key, {}).items() if n not in ("weft", "plain")}
-        return best(peers, key=peers.get) if peers else None
+        ratios = {n: 1 / r for n in peers if (r := self.ratio(key, n))}
+        return best(ratios or peers, key=(ratios or peers).get, default=None)
+
+    def together(self, key, name, other_key, mine="weft"):
+        """Pairs of repetitions of `mine` and `name`."""
+        theirs = list(self.samples.get(other_key, {}).get(name, {}))
+        for rep in self.samples.get(key, {}).get(mine, {}):
+            line = self.lines.get((key, mine, rep))
+            fit = [r for r in theirs if fits(line, self.lines.get((other_key, name, r)), rep == r)]
+            if fit:
+                other = min(fit, key=lambda r: 0 if r == rep else abs(r - rep))
+                theirs.remove(other)
+                yield rep, other
 
     def ratio(self, key, name, other_key=None, mine="weft"):
-        """The median over the repetitions that have both."""
-        ours, theirs = self.samples.get(key, {}).get(mine, {}), self.samples.get(other_key or key, {}).get(name, {})
-        both = [ours[rep] / theirs[rep] for rep in ours if rep in theirs]
+        """The median over the launches that belong together."""
+        other_key = other_key or key
+        both = [self.samples[key][mine][a] / self.samples[other_key][name][b]
+                for a, b in self.together(key, name, other_key, mine)]
         return median(both) if both else None
+
+
+def alike(a, b):
+    """Whether two readings of a bare line are of one pace: those of one cache differ by less than two, two caches by more."""
+    return max(a, b) <= 2 * min(a, b)
+
+
+def fits(line, other, same_repetition):
+    return same_repetition if line is None or other is None else alike(line, other)
+
+
+def at_one_pace(record):
+    """The median of a launch's windows that met its usual pace, and that pace; None for both where no window did."""
+    samples, lines = record["samples"], record.get("line_ns")
+    if not lines:
+        return median(samples), None
+    pace = median(lines)
+    kept = [s for i, s in enumerate(samples) if alike(lines[i], pace) and alike(lines[i + 1], pace)]
+    return (median(kept), pace) if kept else (None, None)
 
 
 def amount(value, unit):
     return "-" if value is None else f"{number(value)} {unit}"
 
 
-def show(session, rep, name, key, value):
-    session.progress.say(f"  {rep + 1:2d}  {session.labels.get(name, 'plain C'):14s} {key:28s} {number(value, 4)}")
+def show(session, rep, name, key, value, pace=None):
+    at = "" if pace is None else f"  (line {number(pace)} ns)"
+    shown = "its pace changed all the time" if value is None else number(value, 4) + at
+    session.progress.say(f"  {rep + 1:2d}  {session.labels.get(name, 'plain C'):14s} {key:28s} {shown}")
 
 
 def each_library(session, rep):
@@ -98,9 +136,10 @@ def by_bench(key, ranks, args, confine=False, timeout_s=60):
                 continue
             for line in lines:
                 name = key if len(lines) == 1 else f"{key} {line['test']} {size_name(line['bytes'])}"
-                value = median(line["samples"])
-                session.add(rep, library.name, name, value)
-                show(session, rep, library.name, name, value)
+                value, pace = at_one_pace(line)
+                if value is not None:
+                    session.add(rep, library.name, name, value, pace)
+                show(session, rep, library.name, name, value, pace)
     return run
 
 
@@ -242,12 +281,14 @@ GROUPS = {
 
 
 def every_repetition(session):
-    print("\nEvery repetition (one launch each; for the limits the pool of all pairs)")
+    print("\nEvery repetition (one launch each, @ what a bare line took, ns; for the limits the pool of all pairs)")
     rows = []
     for key, by_name in session.samples.items():
         for name, by_rep in by_name.items():
             values = list(by_rep.values())
-            shown = " ".join(number(v) for v in values) if len(values) <= 16 else f"n = {len(values)}"
+            paces = [session.lines.get((key, name, rep)) for rep in by_rep]
+            each = [number(v) + ("" if p is None else f"@{p:.0f}") for v, p in zip(values, paces)]
+            shown = " ".join(each) if len(values) <= 16 else f"n = {len(values)}"
             rows.append([key, session.labels.get(name, "plain C"), number(median(values)), spread(values), shown])
     print(table(["measurement", "library", "median", "range", "values"], rows, left=2))
 
