@@ -79,15 +79,20 @@ struct Limits {               // set once at start, from control variables
     int64_t cache_bytes;      // bytes under way from which on storing past the caches is better
 };
 
-// Which way of moving large messages is the faster here: each gets a few trials, and the better one all the rest.
+// Which way of moving large messages is the faster here: each gets a few trials, two where one takes half as long again as the
+// other, and the better one all the rest.
 struct Contest {
-    static constexpr int trials = 6;
+    static constexpr uint32_t trials = 6, few = 2;
     uint32_t tried[2];        // pieces, halves
     uint64_t best[2];         // least ns per MiB so far
     // The way of the next one. Only one that has the lane to itself is a trial: in a crowd, time says nothing.
     bool halves(bool alone) const {
-        if (tried[0] < trials || tried[1] < trials) return alone && tried[1] < tried[0];
+        if (!over()) return alone && tried[1] < tried[0];
         return best[1] < best[0];
+    }
+    bool over() const {
+        const uint32_t least = tried[0] < tried[1] ? tried[0] : tried[1];
+        return least >= trials || (least >= few && (best[0] > best[1] + best[1] / 2 || best[1] > best[0] + best[0] / 2));
     }
     void report(bool by_halves, uint64_t bytes, uint64_t ns) {
         const uint64_t rate = (ns << 20) / bytes;

@@ -11,8 +11,8 @@ namespace weft::obj {
 constinit const Setting settings_table[] = {
     {"WEFT_INLINE_MAX", &Settings::inline_max, 48, 0, 48, nullptr,
      "Bytes of a message that travel in its header's cache line.", "docs/experiments/001-rings.md"},
-    {"WEFT_EAGER_MAX", &Settings::eager_max, 256 * 1024, 0, 1 << 30, nullptr,
-     "Bytes of a message that are sent without asking the receiver.", "docs/experiments/002-large-messages.md"},
+    {"WEFT_EAGER_MAX", &Settings::eager_max, 512 * 1024, 0, 1 << 30, nullptr,
+     "Bytes of a message that are sent without asking the receiver.", "docs/experiments/007-long-windows.md"},
     {"WEFT_CHUNK", &Settings::chunk, 4 * 1024, 64, 32 * 1024, nullptr,
      "Least bytes per chunk of an eager message; one of more than four such chunks has larger ones.", "docs/experiments/002-large-messages.md"},
     {"WEFT_PIECE", &Settings::piece, 32 * 1024, 64, 32 * 1024, nullptr,
