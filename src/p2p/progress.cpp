@@ -75,8 +75,7 @@ void store_chunk(Lane& l, Request& r, int64_t at, const char* chunk, uint32_t by
         store(r, at, chunk, bytes);
         l.shm.take_lines(chunk, bytes);
     } else if (past_caches) {
-        copy_past_caches(b.data() + at, chunk, bytes);
-        l.shm.take_lines(chunk, bytes);
+        l.shm.taking.copy_past_caches(b.data() + at, chunk, bytes);
     } else {
         l.shm.copy_out(b.data() + at, chunk, bytes);
     }
@@ -324,7 +323,7 @@ private:
         store_chunk(g.lane, *m->request, static_cast<int64_t>(q.at), bulk, q.ref.bytes, g.lane.arriving > g.lane.limits.cache_bytes);
         g.lane.peers[peer].idle = 0;
         g.lane.counters.pieces_bytes += q.ref.bytes;
-        shm::add_copied(t.share[shm::Transfer::receiver].arrived, q.ref.bytes);
+        shm::add_copied(t.arrived.by[shm::Transfer::receiver], q.ref.bytes);
     }
 
     void arrive_matched(int peer, const char* payload) {
@@ -368,7 +367,7 @@ bool send_piece(LaneGuard& g, Moving& m) {
     memcpy(c->payload, &q, sizeof q);
     const auto flags = static_cast<uint8_t>(wire::has_bulk | (at + n < t.limit ? wire::more_bulk : 0));
     l.shm.commit(m.peer, c, Header{piece, sizeof q, flags, 0, 0, 0});
-    shm::add_copied(t.share[shm::Transfer::sender].left, n);
+    shm::add_copied(t.left.by[shm::Transfer::sender], n);
     return true;
 }
 

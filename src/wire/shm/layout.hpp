@@ -52,11 +52,11 @@ struct alignas(64) Transfer {
     std::atomic<uint32_t> error;        // errno of a failed copy
     uint32_t halves;                    // the receiver's choice: the sender writes straight into its memory
     alignas(64) std::atomic<uint64_t> claimed;  // bytes given to a copier
-    // What one side's copies have done; written by that side alone, in a line of its own.
-    struct alignas(64) Share {
-        std::atomic<uint64_t> left;             // bytes that have left the sender's buffer
-        std::atomic<uint64_t> arrived;          // bytes that are in the receiver's
-    } share[2];
+    // Bytes copied, by which side: each number has one writer. The sender looks at `left` all the time, the receiver at
+    // `arrived`; with pieces each writes the same line that it looks at, and none goes to and fro.
+    struct alignas(64) Copied {
+        std::atomic<uint64_t> by[2];
+    } left, arrived;                            // left the sender's buffer; are in the receiver's
     enum Side : uint8_t { sender, receiver };
     enum State : uint32_t { offered, accepted };
 };

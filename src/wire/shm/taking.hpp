@@ -20,6 +20,8 @@ struct Taking {
     void start(Choice choice);
     // memcpy that takes the lines it reads.
     void copy(void* to, const void* from, size_t bytes) const;
+    // The same past the caches (see weft::copy_past_caches); takes lines only if that is the way now.
+    void copy_past_caches(void* to, const void* from, size_t bytes) const;
     // A chunk of `bytes` of `ring` has been read; `waiting`: its writer is at the next one, which is not there yet. Now, or
     // for tests at the time `ns`.
     WEFT_INLINE void read(const void* ring, uint32_t bytes, bool waiting, const uint64_t* ns = nullptr) {
@@ -41,7 +43,7 @@ private:
     const void* awaited_;       // the ring whose next chunk the reader was waiting for at since_ns_
     uint64_t since_ns_;
     enum Trial : uint8_t { usual, other, again } trial_;   // whose samples are being taken
-    bool wide_;                 // the processor has AVX2
+    bool wide_, widest_;        // the processor has AVX2; AVX-512
     uint32_t count_;
     uint64_t usual_, other_;    // what was found, ps per byte
     uint32_t pace_[samples];    // ps per byte, where the reader waited for the writer

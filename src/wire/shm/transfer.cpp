@@ -12,9 +12,9 @@ static uint64_t block_of(uint64_t limit) {
     return b;
 }
 
-static void clear(Transfer::Share& s) {
-    s.left.store(0, std::memory_order_relaxed);
-    s.arrived.store(0, std::memory_order_relaxed);
+static void clear(Transfer& t, Transfer::Side side) {
+    t.left.by[side].store(0, std::memory_order_relaxed);
+    t.arrived.by[side].store(0, std::memory_order_relaxed);
 }
 
 void offer(Transfer& t, const void* from, uint64_t bytes) {
@@ -25,7 +25,7 @@ void offer(Transfer& t, const void* from, uint64_t bytes) {
     t.receiver_done.store(0, std::memory_order_relaxed);
     t.error.store(0, std::memory_order_relaxed);
     t.claimed.store(0, std::memory_order_relaxed);
-    clear(t.share[Transfer::sender]);
+    clear(t, Transfer::sender);
     t.state.store(Transfer::offered, std::memory_order_relaxed);  // published by the message that carries the index
 }
 
@@ -33,7 +33,7 @@ void accept(Transfer& t, void* to, uint64_t limit, bool halves) {
     t.to = reinterpret_cast<uint64_t>(to);
     t.limit = limit;
     t.halves = halves;
-    clear(t.share[Transfer::receiver]);
+    clear(t, Transfer::receiver);
     t.state.store(Transfer::accepted, std::memory_order_release);  // pairs with accepted()
 }
 
@@ -52,9 +52,9 @@ uint64_t attach_block(Transfer& t, int pid, bool sender) {
         }
         done += static_cast<uint64_t>(k);
     }
-    Transfer::Share& share = t.share[sender ? Transfer::sender : Transfer::receiver];
-    add_copied(share.left, n);     // pairs with all_left()
-    add_copied(share.arrived, n);  // pairs with all_arrived()
+    const Transfer::Side side = sender ? Transfer::sender : Transfer::receiver;
+    add_copied(t.left.by[side], n);     // pairs with all_left()
+    add_copied(t.arrived.by[side], n);  // pairs with all_arrived()
     return n;
 }
 

@@ -23,21 +23,20 @@ inline uint64_t claim(Transfer& t, uint64_t block) {
     const uint64_t at = t.claimed.fetch_add(block, std::memory_order_relaxed);
     return at < t.limit ? at : t.limit;
 }
-// Adds to a count of this side's share: no read-modify-write, as nobody else writes it.
-inline void add_copied(std::atomic<uint64_t>& of_share, uint64_t bytes) {
-    of_share.store(of_share.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
+// Adds to this side's number: no read-modify-write, as nobody else writes it.
+inline void add_copied(std::atomic<uint64_t>& by_me, uint64_t bytes) {
+    by_me.store(by_me.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
 }
 // Copies one block by cross-memory attach, if one is left; `pid` is the peer's. Bytes copied, 0 when none is left.
 uint64_t attach_block(Transfer& t, int pid, bool sender);
 
 inline bool accepted(const Transfer& t) { return t.state.load(std::memory_order_acquire) == Transfer::accepted; }
 // Each pairs with the release with which the copiers count.
-inline bool all_left(const Transfer& t) {
-    return t.share[0].left.load(std::memory_order_acquire) + t.share[1].left.load(std::memory_order_acquire) >= t.limit;
+inline bool is_all(const Transfer::Copied& c, uint64_t limit) {
+    return c.by[0].load(std::memory_order_acquire) + c.by[1].load(std::memory_order_acquire) >= limit;
 }
-inline bool all_arrived(const Transfer& t) {
-    return t.share[0].arrived.load(std::memory_order_acquire) + t.share[1].arrived.load(std::memory_order_acquire) >= t.limit;
-}
+inline bool all_left(const Transfer& t) { return is_all(t.left, t.limit); }
+inline bool all_arrived(const Transfer& t) { return is_all(t.arrived, t.limit); }
 
 // Whether this process may read and write `pid`'s memory: tried on one byte at `address`.
 bool can_attach(int pid, uint64_t address);

@@ -27,8 +27,8 @@ TEST(Transfer, EveryByteIsClaimedOnce) {
             for (uint64_t at; (at = claim(*t, block)) < limit;) {
                 const uint64_t n = limit - at < block ? limit - at : block;
                 for (uint64_t i = at; i < at + n; ++i) owner[i].fetch_add(1, std::memory_order_relaxed);
-                add_copied(t->share[side].left, n);
-                add_copied(t->share[side].arrived, n);
+                add_copied(t->left.by[side], n);
+                add_copied(t->arrived.by[side], n);
             }
         };
         std::thread other(copier, Transfer::sender, 777);
