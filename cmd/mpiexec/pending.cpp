@@ -61,7 +61,7 @@ void Job::tell_answers() const {
     for (const Rank& r : ranks_) {
         if (r.asked && r.answers.empty()) {
             double share = (cpu_seconds(r.mpi_pid) - r.cpu_s) / (double(now_ns() - asked_ns) / 1e9) * 100;
-            say("%s", line_about(r, "does not wait in MPI: it computes, sleeps or polls (MPI_Test); it used " +
+            say("%s", line_about(r, "does not wait in MPI: it computes or sleeps; it used " +
                                  std::to_string(int(std::max(share, 0.0) + 0.5)) + " % of a CPU while it was asked").c_str());
         } else if (r.answers.empty()) {
             say("%s", line_about(r, !r.running() ? "has ended" : !r.attached ? "has not called MPI_Init" :

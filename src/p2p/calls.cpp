@@ -143,7 +143,7 @@ Err test_all(Process& p, int64_t n, Request** handles, bool* flag, Status* statu
     for (int64_t i = 0; i < n; ++i) {
         Request& r = *request_at(handles[i]);
         if (r.done()) continue;
-        if (!progressed) progress(p);
+        if (!progressed) progress_once(p);
         progressed = true;
         if (!r.done() && !(r.flags & Request::special && r.ops->poll != nullptr && r.ops->poll(r))) return Err::ok;
     }
@@ -165,7 +165,7 @@ Err wait_any(Process& p, int64_t n, Request** handles, int* index, Status* s) {
 Err test_any(Process& p, int64_t n, Request** handles, int* index, bool* flag, Status* s) {
     int64_t i = find_complete(n, handles);
     if (i == -1) {
-        progress(p);
+        progress_once(p);
         i = find_complete(n, handles);
     }
     *flag = i != -1;
@@ -182,7 +182,7 @@ Err wait_some(Process& p, int64_t n, Request** handles, int* count, int* indices
 
 Err test_some(Process& p, int64_t n, Request** handles, int* count, int* indices, Status* statuses) {
     bool failed = false;
-    progress(p);
+    progress_once(p);
     *count = take_some(p, n, handles, indices, statuses, &failed);
     return failed ? Err::in_status : Err::ok;
 }
@@ -199,7 +199,7 @@ Err request_get_status(Process& p, Request& r, bool* flag, Status* s) {
 }
 
 Err request_get_status_any(Process& p, int64_t n, Request* const* handles, int* index, bool* flag, Status* s) {
-    progress(p);
+    progress_once(p);
     const int64_t i = find_complete(n, handles);
     *flag = i != -1;
     *index = i < 0 ? obj::undefined : static_cast<int>(i);
@@ -209,7 +209,7 @@ Err request_get_status_any(Process& p, int64_t n, Request* const* handles, int* 
 
 Err request_get_status_all(Process& p, int64_t n, Request* const* handles, bool* flag, Status* statuses) {
     *flag = false;
-    progress(p);
+    progress_once(p);
     for (int64_t i = 0; i < n; ++i)
         if (Request* one[1] = {handles[i]}; find_complete(1, one) == -1) return Err::ok;
     *flag = true;
@@ -220,7 +220,7 @@ Err request_get_status_all(Process& p, int64_t n, Request* const* handles, bool*
 }
 
 Err request_get_status_some(Process& p, int64_t n, Request* const* handles, int* count, int* indices, Status* statuses) {
-    progress(p);
+    progress_once(p);
     *count = 0;
     bool any = false, failed = false;
     for (int64_t i = 0; i < n; ++i) {

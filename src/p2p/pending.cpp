@@ -144,12 +144,13 @@ void add_all(Text* text, const Process& p, const char* head, const Operation* li
 
 }  // namespace
 
-bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking) {
+bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool again) {
     if (p.job == nullptr || !boot::asked(p.job)) return false;
     Text text;
     os::Entry entry;
     os::find_entry("MPI", &entry);
-    text.add("in %s for %.1f s", entry.function[0] != 0 ? entry.function : "MPI", static_cast<double>(waited_ns) / 1e9);
+    text.add("in %s%s for %.1f s", entry.function[0] != 0 ? entry.function : "MPI", again ? " again and again" : "",
+             static_cast<double>(waited_ns) / 1e9);
     if (entry.place[0] != 0) text.add(", called at %s", entry.place);
     text.add("\n");
     Found found;

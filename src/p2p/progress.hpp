@@ -32,14 +32,16 @@ WEFT_INLINE bool comes_within(Process& p, const wire::shm::Shm::In& in, uint32_t
 }
 // One round of everything: lane, then hooks.
 bool progress(Process&);
+// The same for a call that does not wait: a program that polls by such calls answers mpiexec, too.
+bool progress_once(Process&);
 // Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something.
 void register_hook(Process&, bool (*hook)(Process&));
 // How long a rank may sleep before it looks by itself.
 uint32_t longest_sleep_us(Process&);
 
 // mpiexec asks all ranks what they wait for when a job runs into its time limit. Answers for this thread, which has waited that
-// long, and where it is the first also for all that is pending; true when it did.
-WEFT_COLD bool tell_if_asked(Process&, uint64_t waited_ns, const Request* blocking);
+// long (in one call, or `again`: in many), and where it is the first also for all that is pending; true when it did.
+WEFT_COLD bool tell_if_asked(Process&, uint64_t waited_ns, const Request* blocking, bool again = false);
 
 // Makes progress until `done()`; calls it with no lock held, and never again once it was true: it may take what it finds.
 // `blocking` is the one operation that it waits for, if it is one.

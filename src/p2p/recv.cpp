@@ -98,17 +98,20 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     return Err::ok;
 }
 
-Err iprobe(Process& p, Comm& c, Envelope e, bool* found, Status* s) {
+using Round = bool(Process&);
+
+// `round` is a call's way to make progress: one that waits does so elsewhere, too.
+static Err look(Process& p, Comm& c, Envelope e, bool* found, Status* s, Round* round) {
     *found = false;
     if (e.rank == obj::proc_null) {
         if (s != nullptr) *s = Status{obj::proc_null, obj::any_tag, s->error, 0, 0, 0};
         *found = true;
         return Err::ok;
     }
-    for (int look = 0; look < 2 && !*found; ++look) {
-        if (look == 1) progress(p);
+    for (int tries = 0; tries < 2 && !*found; ++tries) {
+        if (tries == 1) round(p);
         LaneGuard g(*p.lane);
-        if (look == 1) {
+        if (tries == 1) {
             ++g.lane.looking;
             poll_lane(g, p);
             --g.lane.looking;
@@ -121,22 +124,24 @@ Err iprobe(Process& p, Comm& c, Envelope e, bool* found, Status* s) {
     return Err::ok;
 }
 
+Err iprobe(Process& p, Comm& c, Envelope e, bool* found, Status* s) { return look(p, c, e, found, s, progress_once); }
+
 Err probe(Process& p, Comm& c, Envelope e, Status* s) {
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {
-        err = iprobe(p, c, e, &found, s);
+        err = look(p, c, e, &found, s, progress);
         return found || err != Err::ok;
     });
     return err;
 }
 
-Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s) {
+static Err match(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s, Round* round) {
     if (match_within(p, c, e, 1, out, s)) {
         *found = true;
         return Err::ok;
     }
-    WEFT_TRY(iprobe(p, c, e, found, s));
+    WEFT_TRY(look(p, c, e, found, s, round));
     if (!*found) return Err::ok;
     if (e.rank == obj::proc_null) {
         *out = obj::detail::object<Message>(&obj::no_proc_message);
@@ -157,11 +162,15 @@ Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status*
     return Err::ok;
 }
 
+Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s) {
+    return match(p, c, e, found, out, s, progress_once);
+}
+
 Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {
-        err = improbe(p, c, e, &found, out, s);
+        err = match(p, c, e, &found, out, s, progress);
         return found || err != Err::ok;
     });
     return err;

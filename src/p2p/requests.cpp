@@ -18,7 +18,7 @@ void wait(Process& p, Request& r) {
 
 bool test(Process& p, Request& r) {
     if (r.done()) return true;
-    progress(p);
+    progress_once(p);
     return r.done() || poll_special(r);
 }
 

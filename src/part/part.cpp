@@ -525,7 +525,7 @@ Err parrived(Process& p, Request& r, int partition, bool* flag) {
         *flag = true;
         return Err::ok;
     }
-    p2p::progress(p);
+    p2p::progress_once(p);
     if (try_busy(c)) drive(c);
     bool there = r.done();
     // `busy` keeps the setup and the flags' array in place while they are read.

@@ -60,10 +60,29 @@ static void aborting(void) {
     many();
 }
 
-static void polling(void) {
+/* Programs that poll by calls that do not wait. */
+static void test(void) {
     MPI_Request request;
     MPI_Irecv(big, 1, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &request);
     for (int done = 0; !done;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
+static void testall(void) {
+    MPI_Request request;
+    MPI_Irecv(big, 1, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &request);
+    for (int done = 0; !done;) MPI_Testall(1, &request, &done, MPI_STATUSES_IGNORE);
+}
+
+static void improbe(void) {
+    MPI_Message message;
+    for (int found = 0; !found;) MPI_Improbe(0, 1, MPI_COMM_WORLD, &found, &message, MPI_STATUS_IGNORE);
+}
+
+static void parrived(void) {
+    MPI_Request request;
+    MPI_Precv_init(big, 4, 1, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    for (int there = 0; !there;) MPI_Parrived(request, 0, &there);
 }
 
 /* MPI is over, the program is not. */
@@ -80,7 +99,7 @@ static void finalize(void) {
 int main(int argc, char** argv) {
     static const struct { const char* name; void (*run)(void); } ways[] = {
         {"wrong_tags", wrong_tags}, {"many", many}, {"sends", sends}, {"collectives", collectives}, {"threads", threads},
-        {"abort", aborting}, {"polling", polling}, {"over", over}, {"finalize", finalize}};
+        {"abort", aborting}, {"MPI_Test", test}, {"MPI_Testall", testall}, {"MPI_Improbe", improbe}, {"MPI_Parrived", parrived}, {"over", over}, {"finalize", finalize}};
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
