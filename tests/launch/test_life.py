@@ -11,7 +11,7 @@ import time
 import unittest
 
 import harness
-from harness import MPIEXEC, PROBE, LaunchTest, wait_until
+from harness import MPIEXEC, PROBE, LaunchTest, needs_vfork, wait_until
 
 STAY = ("attach", "barrier", "sleep=300")
 
@@ -37,6 +37,7 @@ class ExitStatus(LaunchTest):
         r = self.good("-n", 4, "echo", "hello")
         self.assertEqual(r.out, "hello\n" * 4)
 
+    @needs_vfork
     def test_cannot_execute(self):
         r = self.run_job("-n", 2, "./no-such-program")
         self.assertEqual(r.status, 127, r)
@@ -44,11 +45,13 @@ class ExitStatus(LaunchTest):
         self.assertIn("No such file or directory (errno 2)", r.err)
         self.assertEqual(r.err.count("\n"), 1, r)
 
+    @needs_vfork
     def test_not_executable(self):
         r = self.run_job("-n", 1, "/etc/passwd")
         self.assertEqual(r.status, 126, r)
         self.assertIn("Permission denied", r.err)
 
+    @needs_vfork
     def test_what_is_wrong_with_a_program(self):
         with tempfile.TemporaryDirectory() as d:
             for name, text, mode in (("data", "", 0o644), ("script", "#!/no/such/shell\n", 0o755)):

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import MPIEXEC, PROBE, LaunchTest
+from harness import MPIEXEC, PROBE, LaunchTest, needs_vfork
 
 RANKS = ("sh", "-c", "echo $WEFT_RANK/$WEFT_SIZE")
 
@@ -107,6 +107,9 @@ class Environment(LaunchTest):
     def test_directory(self):
         for option in ("-wdir", "--wdir", "-wd", "--wd"):
             self.assertEqual(self.good(option, "/usr", "pwd").out, "/usr\n")
+
+    @needs_vfork
+    def test_no_such_directory(self):
         r = self.run_job("-wdir", "/no/such/dir", "pwd")
         self.assertNotEqual(r.status, 0)
         self.assertIn("/no/such/dir", r.err)
