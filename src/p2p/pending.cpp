@@ -1,4 +1,4 @@
-// What this rank waits for, in words: the answer to mpiexec when a job runs into its time limit. Nothing here is on any path
+// What this rank waits for, in words: the answer to mpiexec when a job runs into its time limit. Nothing but progress_once() is on a path
 // of a message; the lists are read under the guard, and told with no lock held.
 #include <cstdarg>
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include "boot/boot.hpp"
 #include "obj/group.hpp"
 #include "os/callers.hpp"
+#include "os/clock.hpp"
 #include "p2p/progress.hpp"
 
 namespace weft::p2p {
@@ -165,6 +166,37 @@ bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool
     add_all(&text, p, "arrived, not received: ", found.messages, found.messages_count);
     boot::answer(p.job, text.bytes);
     return true;
+}
+
+namespace {
+
+// What a thread's calls that do not wait have found since anything moved for them.
+struct Polling {
+    static constexpr uint32_t per_look = 64;   // looks at the clock cost as much as a poll
+    static constexpr uint64_t listen_ns = 100'000'000;
+    uint32_t polls;
+    bool told;
+    uint64_t since_ns, listened_ns;   // 0: not begun
+};
+thread_local constinit Polling polling{};
+
+WEFT_COLD void listen(Process& p) {
+    const uint64_t now = os::now_ns();
+    if (polling.since_ns == 0) polling.since_ns = polling.listened_ns = now;
+    if (polling.told || now - polling.listened_ns < Polling::listen_ns) return;
+    polling.listened_ns = now;
+    polling.told = tell_if_asked(p, now - polling.since_ns, nullptr, true);
+}
+
+}  // namespace
+
+bool progress_once(Process& p) {
+    if (progress(p)) {
+        polling.since_ns = 0;
+        return true;
+    }
+    if (WEFT_UNLIKELY(++polling.polls % Polling::per_look == 0)) listen(p);
+    return false;
 }
 
 }  // namespace weft::p2p

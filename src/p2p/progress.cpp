@@ -729,37 +729,6 @@ bool progress(Process& p) {
     return moved;
 }
 
-namespace {
-
-// What a thread's calls that do not wait have found since anything moved for them.
-struct Polling {
-    static constexpr uint32_t per_look = 64;   // looks at the clock cost as much as a poll
-    static constexpr uint64_t listen_ns = 100'000'000;
-    uint32_t polls;
-    bool told;
-    uint64_t since_ns, listened_ns;   // 0: not begun
-};
-thread_local constinit Polling polling{};
-
-WEFT_COLD void listen(Process& p) {
-    const uint64_t now = os::now_ns();
-    if (polling.since_ns == 0) polling.since_ns = polling.listened_ns = now;
-    if (polling.told || now - polling.listened_ns < Polling::listen_ns) return;
-    polling.listened_ns = now;
-    polling.told = tell_if_asked(p, now - polling.since_ns, nullptr, true);
-}
-
-}  // namespace
-
-bool progress_once(Process& p) {
-    if (progress(p)) {
-        polling.since_ns = 0;
-        return true;
-    }
-    if (WEFT_UNLIKELY(++polling.polls % Polling::per_look == 0)) listen(p);
-    return false;
-}
-
 void register_hook(Process& p, bool (*hook)(Process&)) {
     LaneGuard g(*p.lane);
     const int n = p.hook_count.load(std::memory_order_relaxed);
