@@ -7,7 +7,6 @@ namespace weft::coll {
 
 namespace {
 
-
 // What the members of a team bring or get, in packed bytes: member i's share is blocks first[i] .. first[i + 1] - 1, or
 // block i where `first` is null.
 struct Shares {

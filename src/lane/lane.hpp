@@ -190,9 +190,9 @@ struct Idler {
     // Called after a poll that moved nothing.
     Next idle();
     uint64_t waited_ns() const { return now_ns_ - began_ns_; }  // as of the last Next::listen
+    static constexpr uint64_t listen_ns = 100'000'000;          // between two of them
 
 private:
-    static constexpr uint64_t listen_ns = 100'000'000;
     Lane& lane_;
     uint32_t polls_ = 0;
     uint64_t since_ns_ = 0;               // nothing has moved

@@ -21,7 +21,7 @@ WEFT_INLINE Err take(Process& p, Request** r, Status* s) {
     return e;
 }
 
-// What a send says.
+// What a send says; `s` may be null.
 WEFT_INLINE void send_status(Status* s) {
     fill(s, obj::any_source, obj::any_tag, 0);
 }
@@ -30,7 +30,7 @@ WEFT_INLINE void send_status(Status* s) {
 WEFT_INLINE bool wait_inline(Process& p, Request** r, Status* s) {
     if (WEFT_UNLIKELY(*r != &p.sent_request)) return false;
     *r = nullptr;
-    if (s != nullptr) send_status(s);
+    send_status(s);
     return true;
 }
 
@@ -45,7 +45,7 @@ WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
         wait(p, q);
     } else if ((q.nature() & ~uint32_t{Request::flat}) == Request::persistent && q.state.load(std::memory_order_relaxed) == Request::complete) {
         q.state.store(Request::inactive, std::memory_order_relaxed);  // a send that was done at once
-        if (s != nullptr) send_status(s);
+        send_status(s);
         return Err::ok;
     }
     return take(p, r, s);

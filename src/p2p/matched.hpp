@@ -19,7 +19,7 @@ WEFT_INLINE bool match_inline(LaneGuard& g, Comm& c, Envelope e, wire::shm::Shm:
     m->comm = &c;
     m->kept = &in.kept;
     if (WEFT_UNLIKELY(!obj::is_predefined(c))) obj::retain(c);
-    fill(s, e.rank, n.cell->tag, n.inline_size());
+    fill(s, e.rank, n.cell->tag, wire::Cell::bytes_of(n.word));
     l.shm.keep(in, n);
     *out = m;
     return true;
@@ -50,10 +50,10 @@ WEFT_INLINE bool receive_kept(Process& p, const Buffer& b, Message** message, St
     if (WEFT_UNLIKELY(!guard)) return false;
     const wire::Cell* cell = *m.kept;
     const uint64_t word = cell->word.load(std::memory_order_relaxed);
-    const auto bytes = static_cast<int64_t>(word >> 16 & 0xff);
+    const int64_t bytes = wire::Cell::bytes_of(word);
     if (WEFT_UNLIKELY(bytes > type::bytes_of(b))) return false;
     copy_small(anonymous(b.base), cell->payload, static_cast<size_t>(bytes));
-    fill(s, static_cast<int32_t>(word >> 32), cell->tag, bytes);
+    fill(s, wire::Cell::source_of(word), cell->tag, bytes);
     *m.kept = nullptr;
     if (may_call && !obj::is_predefined(*m.comm)) obj::release(*m.comm);
     m.kind = Kind::dead;

@@ -1,5 +1,5 @@
-// What this rank waits for, in words: the answer to mpiexec when a job runs into its time limit. Nothing but progress_once() is on a path
-// of a message; the lists are read under the guard, and told with no lock held.
+// What this rank waits for, in words: the answer to mpiexec when a job runs into its time limit. Nothing but progress_once()
+// is on a path of a message; the lists are read under the guard, and told with no lock held.
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -173,7 +173,6 @@ namespace {
 // What a thread's calls that do not wait have found since anything moved for them.
 struct Polling {
     static constexpr uint32_t per_look = 64;   // looks at the clock cost as much as a poll
-    static constexpr uint64_t listen_ns = 100'000'000;
     uint32_t polls;
     bool told;
     uint64_t since_ns, listened_ns;   // 0: not begun
@@ -183,7 +182,7 @@ thread_local constinit Polling polling{};
 WEFT_COLD void listen(Process& p) {
     const uint64_t now = os::now_ns();
     if (polling.since_ns == 0) polling.since_ns = polling.listened_ns = now;
-    if (polling.told || now - polling.listened_ns < Polling::listen_ns) return;
+    if (polling.told || now - polling.listened_ns < lane::Idler::listen_ns) return;
     polling.listened_ns = now;
     polling.told = tell_if_asked(p, now - polling.since_ns, nullptr, true);
 }

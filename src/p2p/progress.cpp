@@ -157,10 +157,10 @@ struct Arrivals {
     WEFT_INLINE bool take(uint64_t w, const Cell& c) {
         Lane& l = g.lane;
         if (WEFT_UNLIKELY((w & 0xff00ff00) != static_cast<uint64_t>(message) << 8 || l.posted_count == 0)) return false;
-        const auto source = static_cast<int32_t>(w >> 32);
+        const int32_t source = Cell::source_of(w);
         Fifo& f = l.posted[lane::bucket_of(c.context, source)];
         auto* r = static_cast<Request*>(f.head);
-        const auto n = static_cast<int64_t>(w >> 16 & 0xff);
+        const int64_t n = Cell::bytes_of(w);
         if (WEFT_UNLIKELY(r == nullptr || r->rank != source || r->tag != c.tag || context_of(*r) != c.context ||
                           !r->receives_plainly() || n > r->count))
             return false;

@@ -38,7 +38,7 @@ WEFT_INLINE void fill(Status* s, int32_t source, int32_t tag, int64_t bytes) {
 WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, const Next& n,
                              Status* s) {
     if (WEFT_UNLIKELY(!is_wanted(g, c, e, in, n))) return false;
-    const int64_t bytes = n.inline_size();
+    const int64_t bytes = wire::Cell::bytes_of(n.word);
     if (WEFT_UNLIKELY(bytes > type::bytes_of(b))) return false;
     copy_small(anonymous(b.base), n.cell->payload, static_cast<size_t>(bytes));
     fill(s, e.rank, n.cell->tag, bytes);
@@ -100,7 +100,7 @@ WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, Fifo& bucket, wire::shm::
     lane::Lane& l = g.lane;
     const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::coll)};
     if (WEFT_UNLIKELY(bucket.head != &r || !is_match(g, *r.comm, e, in, n))) return false;
-    const int64_t bytes = n.inline_size();
+    const int64_t bytes = wire::Cell::bytes_of(n.word);
     if (WEFT_UNLIKELY(bytes > r.count)) return false;
     bucket.head = r.next;
     --l.posted_count;

@@ -45,9 +45,10 @@ struct alignas(64) Cell {
         return static_cast<uint64_t>(h.kind) << 8 | static_cast<uint64_t>(h.bytes) << 16 |
                static_cast<uint64_t>(h.flags) << 24 | static_cast<uint64_t>(static_cast<uint32_t>(h.source)) << 32;
     }
+    static uint8_t bytes_of(uint64_t w) { return static_cast<uint8_t>(w >> 16); }
+    static int32_t source_of(uint64_t w) { return static_cast<int32_t>(w >> 32); }
     Header header(uint64_t w) const {
-        return Header{static_cast<uint8_t>(w >> 8), static_cast<uint8_t>(w >> 16), static_cast<uint8_t>(w >> 24),
-                      static_cast<int32_t>(w >> 32), tag, context};
+        return Header{static_cast<uint8_t>(w >> 8), bytes_of(w), static_cast<uint8_t>(w >> 24), source_of(w), tag, context};
     }
 };
 static_assert(sizeof(Cell) == 64);

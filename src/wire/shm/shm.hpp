@@ -110,7 +110,6 @@ struct Shm {
         Cell* cell;
         uint64_t word;
         WEFT_INLINE bool here() const { return static_cast<uint8_t>(word) == turn(index); }
-        WEFT_INLINE int64_t inline_size() const { return static_cast<int64_t>(word >> 16 & 0xff); }
     };
     WEFT_INLINE static Next look_at(const In& i, uint32_t h) {
         Cell& c = i.cells[h & mask];
