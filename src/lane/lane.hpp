@@ -6,6 +6,7 @@
 
 #include "base/list.hpp"
 #include "base/pool.hpp"
+#include "lane/ways.hpp"
 #include "os/spin.hpp"
 #include "wire/null/null.hpp"
 #include "wire/shm/shm.hpp"
@@ -67,39 +68,16 @@ struct Counters {             // MPI_T reads them
 
 struct Limits {               // set once at start, from control variables
     int32_t inline_max;
-    int32_t eager_max;
+    int32_t eager_max;        // bytes sent unasked at most; from Ways::least on if the receiver wants them so
     int32_t chunk;            // bulk bytes per cell of an eager message
     int32_t piece;            // ... of a large one
     int64_t credit;           // unasked bytes kept per peer
     uint32_t spin_polls;      // polls before yielding; 1 when cores are shared
     uint64_t sleep_ns;        // idle time before sleeping
     bool attach;              // cross-memory attach may be used
-    uint8_t large;            // 0: the contest decides, 1: pieces, 2: halves
+    Ways::Choice large;       // way of large messages
     wire::shm::Taking::Choice take;
     int64_t cache_bytes;      // bytes under way from which on storing past the caches is better
-};
-
-// Which way of moving large messages is the faster here: each gets a few trials, two where one takes half as long again as the
-// other, and the better one all the rest.
-struct Contest {
-    static constexpr uint32_t trials = 6, few = 2;
-    uint32_t tried[2];        // pieces, halves
-    uint64_t best[2];         // least ns per MiB so far
-    // The way of the next one. Only one that has the lane to itself is a trial: in a crowd, time says nothing.
-    bool halves(bool alone) const {
-        if (!over()) return alone && tried[1] < tried[0];
-        return best[1] < best[0];
-    }
-    bool over() const {
-        const uint32_t least = tried[0] < tried[1] ? tried[0] : tried[1];
-        return least >= trials || (least >= few && (best[0] > best[1] + best[1] / 2 || best[1] > best[0] + best[0] / 2));
-    }
-    void report(bool by_halves, uint64_t bytes, uint64_t ns) {
-        const uint64_t rate = (ns << 20) / bytes;
-        uint32_t& n = tried[by_halves];
-        if (n == 0 || rate < best[by_halves]) best[by_halves] = rate;
-        if (n < trials) ++n;
-    }
 };
 
 struct Lane {
@@ -127,7 +105,7 @@ struct Lane {
 
     Fifo moving;                           // transfers under way or offered
     Fifo asked;                            // sends whose receive waits for an offer, when descriptors have run out
-    Contest contest;
+    Ways ways{};
     uint32_t rounds = 0;                   // of looking at them
     int64_t arriving = 0;                  // bytes of the large messages that are on their way here
     Pool requests{64, 64};

@@ -61,29 +61,4 @@ TEST(Lane, NoCompletionIsSleptThroughAtTheWire) {
     l->close();
 }
 
-// Pieces and halves take turns until one is known to be the better: soon where it is by far.
-TEST(Contest, EndsSoonWhereOneWayIsFarBetter) {
-    weft::lane::Contest c{};
-    for (const bool way : {false, true, false, true}) {
-        EXPECT_FALSE(c.over());
-        EXPECT_FALSE(c.halves(false));   // in a crowd nothing is tried
-        EXPECT_EQ(c.halves(true), way);
-        c.report(way, 1 << 20, way ? 160'000 : 100'000);
-    }
-    EXPECT_TRUE(c.over());
-    EXPECT_FALSE(c.halves(true));
-    EXPECT_FALSE(c.halves(false));
-}
-
-TEST(Contest, TriesLongerWhereBothAreNear) {
-    weft::lane::Contest c{};
-    for (uint32_t k = 0; k < 2 * weft::lane::Contest::trials; ++k) {
-        EXPECT_FALSE(c.over());
-        EXPECT_EQ(c.halves(true), k % 2 == 1);
-        c.report(k % 2 == 1, 1 << 20, k % 2 == 1 ? 90'000 : 100'000);
-    }
-    EXPECT_TRUE(c.over());
-    EXPECT_TRUE(c.halves(false));
-}
-
 }  // namespace

@@ -46,7 +46,7 @@ lane::Limits limits_of(const Settings& s, const boot::Job& job) {
         static_cast<int32_t>(s.inline_max), static_cast<int32_t>(s.eager_max), static_cast<int32_t>(s.chunk),
         static_cast<int32_t>(s.piece), s.credit,
         shared_cores ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000,
-        s.cma != 0, static_cast<uint8_t>(s.large), static_cast<wire::shm::Taking::Choice>(s.take), os::last_cache_bytes() / 4 * 3};
+        s.cma != 0, static_cast<lane::Ways::Choice>(s.large), static_cast<wire::shm::Taking::Choice>(s.take), os::last_cache_bytes() / 4 * 3};
 }
 
 Err open_lane(Process& p, const Settings& s) {

@@ -104,11 +104,74 @@ TEST(P2p, SynchronousSendWaitsForItsMatch) {
     });
 }
 
+// As if pieces had won for every size: what this rank is sent need not be offered. Known to all when it returns.
+void take_unasked(Process& p) {
+    p.lane->ways.never_ask();
+    p.lane->shm.want_unasked(p.lane->ways.unasked());
+    barrier(p);
+}
+
+// A message of middling size is offered until its receiver wants it unasked; what is not one run of bytes never is.
+TEST(P2p, OfMiddlingSizesTheReceiverDecides) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        const int peer = 1 - p.world_rank;
+        const lane::Counters& n = p.lane->counters;
+        std::vector<char> data(100'000);
+        auto exchange = [&] {
+            if (p.world_rank == 0) ASSERT_EQ(p2p::send(p, p.world, bytes(data.data(), data.size()), {peer, 0}, Mode::standard), Err::ok);
+            else ASSERT_EQ(p2p::recv(p, p.world, bytes(data.data(), data.size()), {peer, 0}, nullptr), Err::ok);
+        };
+        fill(data, 0, 1, 3 + p.world_rank);
+        std::vector<char> want(data.size());
+        fill(want, 0, 1, 3);
+        exchange();
+        EXPECT_EQ(data, want);
+        EXPECT_EQ(n.sent_large, p.world_rank == 0 ? 1u : 0u);
+        take_unasked(p);
+        const uint64_t eager = n.sent_eager;
+        exchange();
+        EXPECT_EQ(n.sent_large, p.world_rank == 0 ? 1u : 0u);
+        EXPECT_EQ(n.sent_eager, eager + (p.world_rank == 0 ? 1u : 0u));
+        EXPECT_EQ(data, want);
+    });
+}
+
+// Whichever way is taken, and while the trials last, what comes is what was sent.
+TEST(P2p, EveryWayCarriesTheSame) {
+    for (const lane::Ways::Choice way : {lane::Ways::automatic, lane::Ways::pieces, lane::Ways::halves}) {
+        run_ranks(2, ThreadLevel::single, [&](Process& p) {
+            const int peer = 1 - p.world_rank;
+            p.lane->ways.start(way);
+            for (int round = 0; round < 30; ++round) {
+                const int count = round % 3 == 0 ? 5 : 1;
+                std::vector<std::vector<char>> out, in, want;
+                std::vector<Request*> r(2 * static_cast<size_t>(count));
+                for (int i = 0; i < count; ++i) {
+                    const size_t size = (size_t{40'000} << (round % 7)) + static_cast<size_t>(i) * 4097;
+                    out.emplace_back(size);
+                    in.emplace_back(size);
+                    want.emplace_back(size);
+                    fill(out.back(), p.world_rank, peer, round + i);
+                    fill(want.back(), peer, p.world_rank, round + i);
+                    ASSERT_EQ(p2p::irecv(p, p.world, bytes(in.back().data(), size), {peer, i}, &r[2 * i]), Err::ok);
+                    ASSERT_EQ(p2p::isend(p, p.world, bytes(out.back().data(), size), {peer, i}, Mode::standard, &r[2 * i + 1]), Err::ok);
+                }
+                for (Request* one : r) {
+                    p2p::wait(p, *one);
+                    ASSERT_EQ(p2p::finish(p, *one, nullptr), Err::ok);
+                }
+                EXPECT_EQ(in, want) << round;
+            }
+        });
+    }
+}
+
 // The first chunk is matched while the others still wait for room in the ring.
 TEST(P2p, SynchronousSendOutlivesItsMatch) {
     run_ranks(2, ThreadLevel::single, [&](Process& p) {
         const int peer = 1 - p.world_rank;
         p.lane->limits.eager_max = 4 << 20;
+        take_unasked(p);
         for (size_t size : {size_t{2 << 20}, size_t{96}}) {  // the second takes the request of the first
             std::vector<char> data(size), want(size);
             fill(want, 0, 1, 5);

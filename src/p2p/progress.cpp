@@ -13,6 +13,7 @@ namespace weft::p2p {
 using type::Buffer;
 using wire::Cell;
 using wire::Header;
+using lane::Ways;
 namespace shm = wire::shm;
 
 namespace {
@@ -23,10 +24,9 @@ struct Moving : Link {
     Request* request;    // null once it has completed (sender: the descriptor is still the receiver's)
     int32_t peer;
     bool sending;
-    bool halves;
-    bool alone;          // receiver: nothing else was moving when it was accepted
+    bool attachable;     // receiver: both sides could copy it
+    bool waited;         // receiver: for the sender's last block
     int64_t bytes;       // what will be reported
-    uint64_t since_ns;   // receiver: when it was accepted
 };
 static_assert(sizeof(Moving) <= 64);
 
@@ -40,8 +40,6 @@ static_assert(sizeof(Asked) <= 64);
 
 // Rounds without a piece after which the receiver takes the sender to be away, and reads by itself.
 constexpr uint32_t patience = 500;
-// Transfers from this size on count in the contest.
-constexpr uint64_t contest_bytes = 256 * 1024;
 
 Buffer buffer_of(const Request& r) { return Buffer{r.buf, r.count, r.type}; }
 
@@ -90,8 +88,21 @@ int64_t received(const Request& r, int64_t bytes) {
 bool may_attach(LaneGuard& g, int peer, uint64_t address) {
     Lane& l = g.lane;
     int8_t& attach = l.peers[peer].attach;
-    if (attach == 0) attach = l.limits.attach && shm::can_attach(l.shm.pid(peer), address) ? 1 : -1;
+    if (attach == 0) {
+        attach = l.limits.attach && shm::can_attach(l.shm.pid(peer), address) ? 1 : -1;
+        if (attach < 0) {
+            l.ways.never_ask();
+            l.shm.want_unasked(l.ways.unasked());
+        }
+    }
     return attach > 0;
+}
+
+// Whether any but `m` is under way; those that wait for nothing but the other side's leave to forget them are not.
+bool others_move(const Lane& l, const Moving* m) {
+    for (const Link* n = l.moving.head; n != nullptr; n = n->next)
+        if (n != m && static_cast<const Moving*>(n)->request != nullptr) return true;
+    return false;
 }
 
 // The receive `r` lets the transfer begin. False when out of memory.
@@ -104,14 +115,14 @@ bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t
     const int64_t limit = received(r, bytes);
     if (b.dense()) l.shm.expect_at(peer, b.data());
     const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
-    const bool alone = l.moving.empty();
-    const bool halves = attachable && l.limits.large != 1 && (l.limits.large == 2 || l.contest.halves(alone));
-    *m = Moving{{nullptr}, &t, &r, peer, false, halves, alone, limit, os::now_ns()};
+    const auto n = static_cast<uint64_t>(limit);
+    const shm::Blocks blocks = attachable ? l.ways.begin(n, others_move(l, nullptr), os::now_ns()) : shm::Blocks{};
+    *m = Moving{{nullptr}, &t, &r, peer, false, attachable, false, limit};
     l.peers[peer].idle = 0;
     l.arriving += limit;
     ++l.peers[peer].awaiting;  // its pieces may lie behind messages that nobody asked for
     t.receive = reinterpret_cast<uint64_t>(m);
-    shm::accept(t, attachable ? b.data() : nullptr, static_cast<uint64_t>(limit), halves);
+    shm::accept(t, attachable ? b.data() : nullptr, n, blocks);
     l.moving.push(m);
     l.work.fetch_add(1, std::memory_order_relaxed);
     return true;
@@ -376,16 +387,20 @@ bool send_piece(LaneGuard& g, Moving& m) {
 bool move_block(LaneGuard& g, Moving& m, bool& waited) {
     Lane& l = g.lane;
     shm::Transfer& t = *m.transfer;
-    if (m.sending && !t.halves) return send_piece(g, m);
+    const bool pieces = !t.blocks.any();
+    if (m.sending && pieces) return send_piece(g, m);
     if (t.to == 0) return false;
-    if (!m.sending && !t.halves) {
+    if (!m.sending && pieces) {
         if (waited) return false;
         waited = true;
         if (++l.peers[m.peer].idle < patience) return false;
     }
-    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;   // the sender's line: looked at late
+    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) {   // the sender's line: looked at late
+        m.waited = true;
+        return false;
+    }
     if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
-    const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending);
+    const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending ? shm::Transfer::sender : shm::Transfer::receiver);
     l.counters.attached_bytes += n;
     return n != 0;
 }
@@ -401,8 +416,7 @@ void end_transfer(LaneGuard& g, Moving& m) {
     if (!m.sending) {
         if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
         l.arriving -= m.bytes;
-        const bool alone = m.alone && l.moving.head == &m && m.next == nullptr;
-        if (alone && t.to != 0 && t.limit >= contest_bytes) l.contest.report(m.halves, t.limit, os::now_ns() - m.since_ns);
+        if (m.attachable && l.ways.end(t, m.waited, others_move(l, &m), os::now_ns())) l.shm.want_unasked(l.ways.unasked());
         t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in move_transfers()
     }
     complete(g, r, m.bytes);
@@ -534,7 +548,7 @@ bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive) {
             return false;
         }
         o.transfer = l.transfers_free[--l.transfers_free_count];
-        *m = Moving{{nullptr}, l.shm.transfer(l.self, o.transfer), &r, peer, true, false, false, o.bytes, 0};
+        *m = Moving{{nullptr}, l.shm.transfer(l.self, o.transfer), &r, peer, true, false, false, o.bytes};
         shm::offer(*m->transfer, b.dense() ? b.data() : nullptr, static_cast<uint64_t>(o.bytes));
         l.moving.push(m);
         l.work.fetch_add(1, std::memory_order_relaxed);
@@ -543,6 +557,13 @@ bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive) {
     memcpy(c->payload, &o, sizeof o);
     l.shm.commit(peer, c, Header{offer, sizeof o, 0, r.comm->rank, r.tag, context_of(r)});
     return true;
+}
+
+// Whether `bytes` of `b` go unasked: the small always, the large never, those between if the receiver wants them so.
+bool goes_unasked(const Lane& l, int peer, const Buffer& b, int64_t bytes) {
+    if (bytes > l.limits.eager_max) return false;
+    const auto n = static_cast<uint64_t>(bytes);
+    return n < Ways::least || !b.dense() || (l.shm.unasked_by(peer) >> Ways::size_of(n) & 1) != 0;
 }
 
 bool push_fresh(LaneGuard& g, int peer, Request& r) {
@@ -566,7 +587,7 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
         if (!answer) complete(g, r, bytes);
         return true;
     }
-    if (bytes <= l.limits.eager_max) {
+    if (goes_unasked(l, peer, b, bytes)) {
         h.flags |= wire::has_bulk;
         if (!push_chunks(g, peer, b, chunk_of(l.limits.chunk, bytes), h, cookie)) return false;
         if (answer) await_answer(g, peer);
@@ -632,7 +653,7 @@ static bool push_chunk(LaneGuard& g, int peer, const Buffer& b, const Header& h)
 bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
     Lane& l = g.lane;
     const int64_t bytes = b.bytes();
-    if (bytes <= l.limits.inline_max || bytes > l.limits.eager_max) return false;
+    if (bytes <= l.limits.inline_max || !goes_unasked(l, peer, b, bytes)) return false;
     const int64_t chunk = chunk_of(l.limits.chunk, bytes);
     const Header h{first, sizeof(First), wire::has_bulk, c.rank, tag, context};
     if (bytes <= chunk && b.dense()) return push_chunk(g, peer, b, h);

@@ -340,7 +340,8 @@ class Debugger(LaunchTest):
             ["gdb", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "break MPIR_Breakpoint",
              "-ex", "run", "-ex", "finish", "-ex", "print MPIR_proctable_size", "-ex", "print MPIR_debug_state",
              "-ex", "print MPIR_proctable[0].pid != MPIR_proctable[2].pid", "-ex", "print MPIR_proctable[2].executable_name",
-             "-ex", "print (int)kill(MPIR_proctable[1].pid, 0)", "-ex", "delete", "-ex", "continue",
+             # gdb 13 cannot call a function of the program's on a processor with AMX, so kill is the shell's.
+             "-ex", 'eval "shell kill -0 %d && echo is alive", MPIR_proctable[1].pid', "-ex", "delete", "-ex", "continue",
              "--args", MPIEXEC, "-n", "2", PROBE, "attach", "barrier", "finalize", ":", "-n", "1", PROBE, "attach",
              "barrier", "finalize"],
             env=harness.clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -348,7 +349,7 @@ class Debugger(LaunchTest):
         values = [line.split(" = ", 1)[1] for line in r.stdout.splitlines() if line.startswith("$")]
         self.assertEqual(values[:3], ["3", "1", "true"], r)
         self.assertIn("boot_probe", values[3])
-        self.assertEqual(values[4], "0", r)
+        self.assertIn("is alive", r.stdout)
         self.assertIn("exited normally", r.stdout)
 
 

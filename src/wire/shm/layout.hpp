@@ -37,6 +37,13 @@ struct Door {
     std::atomic<uint32_t> asleep;
     std::atomic<int32_t> pid;                         // 0 until the rank has joined
     alignas(64) std::atomic<uint64_t> bells[max_ranks / 64];  // one bit per sender whose ring is not being polled
+    alignas(64) std::atomic<uint32_t> unasked;        // a hint: sizes of messages that need not be offered to this rank
+};
+
+// What a transfer's sides claim at once where each copies straight from buffer to buffer; 0, 0 where it goes in pieces.
+struct Blocks {
+    uint32_t of[2];  // by Transfer::Side
+    bool any() const { return of[0] != 0; }
 };
 
 // One large message on its way (see transfer.hpp). Made by the sender, accepted by the receiver; the sender uses it again
@@ -50,7 +57,7 @@ struct alignas(64) Transfer {
     std::atomic<uint32_t> state;        // State
     std::atomic<uint32_t> receiver_done;
     std::atomic<uint32_t> error;        // errno of a failed copy
-    uint32_t halves;                    // the receiver's choice: the sender writes straight into its memory
+    Blocks blocks;                      // the receiver's choice: if any, the sender writes straight into its memory
     alignas(64) std::atomic<uint64_t> claimed;  // bytes given to a copier
     // Bytes copied, by which side: each number has one writer. The sender looks at `left` all the time, the receiver at
     // `arrived`; with pieces each writes the same line that it looks at, and none goes to and fro.

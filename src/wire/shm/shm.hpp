@@ -96,6 +96,10 @@ struct Shm {
         i.phase_before = phase;
     }
 
+    // Sizes of messages (a bit each, as the caller counts them) that this rank wants unasked; those that `peer` does.
+    void want_unasked(uint32_t sizes) { door(me)->unasked.store(sizes, std::memory_order_relaxed); }
+    uint32_t unasked_by(int peer) const { return door(peer)->unasked.load(std::memory_order_relaxed); }
+
     // While held, reserve() finds nothing for `peer`: sends queue behind those that already wait.
     void hold(int peer) {
         out[peer].held = 1;

@@ -1,7 +1,7 @@
 // Large messages between two ranks of a node. Both sides claim blocks by one fetch-and-add; a claimed block travels
 //   in pieces   the sender copies it into its ring, the receiver out of it: two copies, but both in user space and at once
 //   by reading  the receiver alone, by cross-memory attach: when the sender is away
-//   in halves   both, by cross-memory attach: where that is faster than pieces (measured at run time, see p2p/)
+//   in halves   both, by cross-memory attach: where that is faster than pieces (measured at run time, see lane/ways.hpp)
 // so whoever is inside the library moves data. Included by p2p/. The claim counter makes all of it lock-free.
 //
 // Invariant: every byte below min(claimed, limit) belongs to exactly one copier. The sender's buffer is free when left ==
@@ -15,7 +15,7 @@ namespace weft::wire::shm {
 // message that carries the descriptor's index.
 void offer(Transfer& t, const void* from, uint64_t bytes);
 // Receiver: from now on blocks may be claimed. `to` null where the buffer is not one run of bytes.
-void accept(Transfer& t, void* to, uint64_t limit, bool halves);
+void accept(Transfer& t, void* to, uint64_t limit, Blocks blocks);
 
 // Claims up to `block` bytes: their offset, or limit when nothing is left.
 inline uint64_t claim(Transfer& t, uint64_t block) {
@@ -28,7 +28,7 @@ inline void add_copied(std::atomic<uint64_t>& by_me, uint64_t bytes) {
     by_me.store(by_me.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
 }
 // Copies one block by cross-memory attach, if one is left; `pid` is the peer's. Bytes copied, 0 when none is left.
-uint64_t attach_block(Transfer& t, int pid, bool sender);
+uint64_t attach_block(Transfer& t, int pid, Transfer::Side side);
 
 inline bool accepted(const Transfer& t) { return t.state.load(std::memory_order_acquire) == Transfer::accepted; }
 // Each pairs with the release with which the copiers count.

@@ -20,7 +20,7 @@ TEST(Transfer, EveryByteIsClaimedOnce) {
         auto t = std::make_unique<Transfer>();
         offer(*t, nullptr, limit);
         EXPECT_FALSE(accepted(*t));
-        accept(*t, nullptr, limit, false);
+        accept(*t, nullptr, limit, Blocks{});
         ASSERT_TRUE(accepted(*t));
         std::vector<std::atomic<uint8_t>> owner(limit);
         auto copier = [&](Transfer::Side side, uint64_t block) {
@@ -47,9 +47,9 @@ TEST(Transfer, BothSidesCopyByAttach) {
     if (!can_attach(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
     auto t = std::make_unique<Transfer>();
     offer(*t, from.data(), from.size());
-    accept(*t, to.data(), to.size(), true);
-    std::thread sender([&] { while (attach_block(*t, me, true) != 0) {} });
-    while (attach_block(*t, me, false) != 0) {}
+    accept(*t, to.data(), to.size(), Blocks{{100'000, 40'000}});
+    std::thread sender([&] { while (attach_block(*t, me, Transfer::sender) != 0) {} });
+    while (attach_block(*t, me, Transfer::receiver) != 0) {}
     sender.join();
     EXPECT_TRUE(all_arrived(*t));
     EXPECT_EQ(t->error.load(), 0u);
@@ -62,8 +62,8 @@ TEST(Transfer, ABadAddressEndsBothSidesWithAnError) {
     if (!can_attach(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
     auto t = std::make_unique<Transfer>();
     offer(*t, from.data(), from.size());
-    accept(*t, reinterpret_cast<void*>(uintptr_t{16}), from.size(), true);
-    while (attach_block(*t, me, false) != 0) {}
+    accept(*t, reinterpret_cast<void*>(uintptr_t{16}), from.size(), Blocks{{4096, 4096}});
+    while (attach_block(*t, me, Transfer::receiver) != 0) {}
     EXPECT_TRUE(all_left(*t));
     EXPECT_TRUE(all_arrived(*t));
     EXPECT_NE(t->error.load(), 0u);
