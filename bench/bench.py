@@ -79,7 +79,7 @@ def main():
     args, rest = parser.parse_known_args()
     if rest and args.command != "run":
         parser.error("unknown arguments: " + " ".join(rest))
-    args.options = rest  # whatever else weft-bench understands
+    args.options = [r for r in rest if r != "--"]  # whatever else weft-bench understands
     sys.exit(args.act(args))
 
 

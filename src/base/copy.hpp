@@ -95,6 +95,13 @@ inline void prefetch_pages(const void* from, size_t bytes) {
         for (size_t line = 0; line < 256; line += 64) _mm_prefetch(s + page + line, _MM_HINT_T1);
 }
 
+// Tells the processor that the lines of [p, p + bytes) are wanted by another core next, which has them sooner from a cache that
+// both share than from this core's own. A hint: nothing happens on processors that do not know it.
+inline void demote(const void* p, size_t bytes) {
+    auto* s = static_cast<const char*>(p);
+    for (size_t at = 0; at < bytes; at += 64 - (reinterpret_cast<uintptr_t>(s + at) & 63)) __asm__ volatile("cldemote %0" : : "m"(s[at]));
+}
+
 // Stores to one byte of each line of [from, from + bytes), whose contents count no longer: the lines become this core's.
 inline void take_each(const void* from, size_t bytes) {
     auto* s = static_cast<char*>(const_cast<void*>(from));

@@ -517,6 +517,7 @@ bool push_chunks(LaneGuard& g, int peer, const Buffer& b, int64_t chunk, Header 
         }
         if (dense) memcpy(to, b.data() + sent, static_cast<size_t>(n));
         else type::pack(b, sent, n, to);
+        l.shm.written(peer, to, static_cast<size_t>(n));
         f.bytes = bytes;
         f.cookie = cookie;
         h.kind = sent == 0 ? first : more;
@@ -644,6 +645,7 @@ static bool push_chunk(LaneGuard& g, int peer, const Buffer& b, const Header& h)
         return false;
     }
     memcpy(to, b.data(), static_cast<size_t>(f.bytes));
+    shm.written(peer, to, static_cast<size_t>(f.bytes));
     memcpy(c->payload, &f, sizeof f);
     ++g.lane.counters.sent_eager;
     shm.commit(peer, c, h);

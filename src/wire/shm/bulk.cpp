@@ -69,6 +69,8 @@ char* Shm::reserve_bulk(int peer, size_t bytes, BulkRef* ref) {
     In& i = in[peer];
     const auto n = static_cast<uint32_t>(bytes), room = round_line(n);
     i.answered = true;
+    o.awaited = i.heard;
+    i.heard = false;
     ref->bytes = n & 0x7fffffff;
     ref->returned = o.returned;
     if (i.holding && lend(i, n, ref)) {
@@ -130,6 +132,7 @@ void Shm::give_back(In& i, uint32_t position) { i.ring->bulk_freed.store(positio
 
 void Shm::free_chunk(In& i, BulkRef ref, bool more) {
     const uint32_t line = ref.position & ~63u, end = line + round_line(ref.bytes);
+    i.heard = true;
     if (ref.lent) {
         if (!more) i.over = true;
         Out& o = out[i.peer];

@@ -31,6 +31,7 @@ struct End {
     std::mt19937 random, theirs;          // what this one sends; what the other sends, drawn again here
     uint32_t chunks = 0, left = 0;        // sent so far; of the train
     uint32_t taken = 0, lent = 0;         // read so far; sent in the other's ring
+    uint32_t awaited = 0;                 // sent after one from the other had come
     uint32_t train_chunks, largest;
     uint32_t train = 0;                   // chunks of every train, of given sizes; 0: as many as it comes, of any
 
@@ -52,6 +53,7 @@ struct End {
         if (c == nullptr) return undo();
         BulkRef ref{};
         char* to = shm.reserve_bulk(1 - me, n, &ref);
+        const bool is_awaited = shm.out[1 - me].awaited;
         if (to != nullptr && chunks % 4 == 3) {
             shm.discard(1 - me, c);
             to = shm.reserve_bulk(1 - me, n, &ref);
@@ -62,7 +64,9 @@ struct End {
             return undo();
         }
         for (size_t k = 0; k < n; ++k) to[k] = byte_of(chunks, k);
+        shm.written(1 - me, to, n);
         lent += ref.lent;
+        awaited += is_awaited;
         memcpy(c->payload, &ref, sizeof ref);
         --left;
         const auto flags = static_cast<uint8_t>(wire::has_bulk | (left != 0 ? wire::more_bulk : 0));
@@ -151,7 +155,20 @@ TEST(Bulk, AnswersLieWhereTheQuestionLay) {
         ASSERT_TRUE(b.send());
         ASSERT_TRUE(a.poll<64>());
     }
+    EXPECT_EQ(a.awaited, 999u);
+    EXPECT_EQ(b.awaited, 1000u);
     EXPECT_GT(b.lent, 300u);   // sizes are random: an answer that is larger than its question goes by its own ring
+}
+
+// Nobody is taken to wait for the next chunk of a stream.
+TEST(Bulk, AStreamIsNotAwaited) {
+    Place place;
+    End a(place, 0, 1, 600, Taking::leave), b(place, 1, 1, 600, Taking::leave);
+    for (int i = 0; i < 500; ++i) {
+        ASSERT_TRUE(a.send());
+        ASSERT_TRUE(b.poll<64>());
+    }
+    EXPECT_EQ(a.awaited, 0u);
 }
 
 // One that only sends goes on whatever the other holds, lends, and leaves unread.

@@ -26,7 +26,7 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, Taking:
     for (int p = 0; p < ranks; ++p) {
         auto* to = reinterpret_cast<Ring*>(base + layout_.ring(p, me));
         auto* from = reinterpret_cast<Ring*>(base + layout_.ring(me, p));
-        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, bulk_bytes, 0, 0};
+        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, bulk_bytes, 0, false, 0};
         in[p].cells = from->cells;
         in[p].ring = from;
         in[p].peer = p;

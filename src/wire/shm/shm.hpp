@@ -27,6 +27,7 @@ struct Shm {
         uint32_t bulk_next;     // bulk_tail once the reserved chunk is committed
         uint32_t bulk_limit;    // may be written to without another look: all before this position
         uint32_t returned;      // the end of the last chunk that the peer has sent in this ring (see lend())
+        bool awaited;           // before the chunk reserved last, one had come from the peer: it may be waiting for this one
         uint32_t held;          // the owner has queued sends for this peer: reserve() finds nothing
     };
     // The receiving end from one peer.
@@ -45,6 +46,7 @@ struct Shm {
         bool holding;
         bool answered;                // this rank has sent bulk to `peer` since the train began
         bool over;                    // it has ended
+        bool heard;                   // a chunk has come since this rank's last one to `peer`
         uint32_t held_from, held_to;  // what of it is neither given back nor lent, to the byte
         uint32_t lent_start, lent_to; // the end of what had been lent when it began, and of what is now
         uint32_t lent_at;             // the cell of the last place lent, and how to take that back
@@ -84,6 +86,11 @@ struct Shm {
 
     // `bytes` <= largest_chunk.
     char* reserve_bulk(int peer, size_t bytes, BulkRef* ref);
+    // A chunk has been written in the place reserved last. Where it is small and `peer` seems to wait for it, its lines leave this
+    // core's own caches: of larger ones the reader's loads overlap, and a stream's are best left alone.
+    WEFT_INLINE void written(int peer, const char* chunk, size_t bytes) {
+        if (out[peer].awaited && bytes <= demoted_bytes) demote(chunk, bytes);
+    }
     // Whether `cells` cells with up to `chunk` bytes of bulk each surely fit now. Reserves nothing.
     bool has_room(int peer, uint32_t cells, size_t chunk);
     // The reader copies what comes from `peer` to `to`: chunks should begin there within a line. The writer is
@@ -227,6 +234,7 @@ struct Shm {
     std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; peeked at without the guard
 
     static constexpr uint32_t near_bytes = 64 * 1024;   // of the ring that are used while all of it is free
+    static constexpr uint32_t demoted_bytes = 1024;     // docs/experiments/008-who-copies.md
     static constexpr uint32_t hold_bytes = 256 * 1024;  // the rest has room for one chunk of any size, wherever it begins
 
 private:
