@@ -729,11 +729,17 @@ bool poll_lane(LaneGuard& g, Process& p) {
     return moved;
 }
 
-void poll_for(Process& p, const Request& r, int peer) {
+void poll_for(Process& p, const Request& r, int peer, bool sole) {
     Lane& l = *p.lane;
     shm::Shm::In& in = l.shm.in[peer];
     Next next;
-    while (!r.done() && comes_within(p, in, l.limits.spin_polls, &next, [&] { return r.done(); })) {
+    const auto done = [&] { return r.done(); };
+    const auto comes = [&] {
+        constexpr uint32_t looks = 32;
+        return l.limits.spin_polls == 1 && sole ? comes_within(p, in, looks, &next, done, os::yield_cpu)
+                                                : comes_within(p, in, l.limits.spin_polls, &next, done);
+    };
+    while (!r.done() && comes()) {
         LaneGuard g(l);
         if (!l.shm.poll_from<1>(in, Arrivals{g, p})) return;
     }

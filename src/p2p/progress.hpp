@@ -14,19 +14,21 @@ using obj::Process;
 // One round for one lane, under its guard. True when something moved.
 bool poll_lane(LaneGuard&, Process&);
 // Waits a short while for `r`, whose message comes from `peer` of the node, and takes nothing that comes after it: that may
-// have a receive of its own soon, and need no copy.
-void poll_for(Process&, const Request& r, int peer);
+// have a receive of its own soon, and need no copy. `sole`: no other receive is posted; then ranks that share cores wait here for
+// longer, stepping aside after each look: one ring is looked at sooner than all.
+void poll_for(Process&, const Request& r, int peer, bool sole);
 using Next = wire::shm::Shm::Next;
 // Looks for a message on `in`, at most `polls` times and only while one ring is all that matters: false as soon as queued
-// sends, transfers or schedules need more than that, or `other()` says so.
-template <class Other>
-WEFT_INLINE bool comes_within(Process& p, const wire::shm::Shm::In& in, uint32_t polls, Next* next, Other&& other) {
+// sends, transfers or schedules need more than that, or `other()` says so. `pause()` comes after each look.
+template <class Other, class Pause = void()>
+WEFT_INLINE bool comes_within(Process& p, const wire::shm::Shm::In& in, uint32_t polls, Next* next, Other&& other,
+                              Pause&& pause = os::pause_cpu) {
     lane::Lane& l = *p.lane;
     for (; polls != 0; --polls) {
         *next = l.shm.look(in);
         if (next->here()) return true;
         if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 || other()) break;
-        os::pause_cpu();
+        pause();
     }
     return false;
 }

@@ -85,11 +85,13 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     r.type = b.type;
     r.rank = e.rank;
     r.tag = e.tag;
+    bool sole;
     {
         LaneGuard g(*p.lane);
         start_receive(g, p, r);
+        sole = g.lane.posted_count == 1;
     }
-    if (const obj::Route& from = c.routes[e.rank]; from.way == obj::Route::shm) poll_for(p, r, from.peer);
+    if (const obj::Route& from = c.routes[e.rank]; from.way == obj::Route::shm) poll_for(p, r, from.peer, sole);
     wait(p, r);
     fill(s, r.rank, r.tag, r.count);
     if (r.error != 0)
