@@ -83,7 +83,8 @@ bool is_mapped(uint64_t address) {
 int process_id() { return static_cast<int>(getpid()); }
 
 int64_t last_cache_bytes() {
-    // Not sysconf(): in a virtual machine it may tell the size of all caches of the host.
+    // Not sysconf(): in a virtual machine it may tell the size of all caches of the host. Of a cache that dozens of cores share,
+    // one cannot count on more than what is usual either.
     constexpr int64_t usual = 32 << 20;
     constexpr const char* paths[] = {"/sys/devices/system/cpu/cpu0/cache/index3/size",
                                      "/sys/devices/system/cpu/cpu0/cache/index2/size"};
@@ -94,7 +95,7 @@ int64_t last_cache_bytes() {
         const ssize_t n = read(fd, text, sizeof text - 1);
         close(fd);
         const long kib = n > 0 ? strtol(text, nullptr, 10) : 0;  // "32768K"
-        if (kib > 0) return int64_t{kib} << 10;
+        if (kib > 0) return int64_t{kib} << 10 < usual ? int64_t{kib} << 10 : usual;
     }
     return usual;
 }

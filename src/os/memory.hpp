@@ -34,7 +34,7 @@ void peer_wrote(void* p, size_t bytes);
 bool is_mapped(uint64_t address);
 
 int process_id();
-// Size of the last-level cache; 32 MiB where the system does not say.
+// Size of the last-level cache, at most 32 MiB; that, too, where the system does not say.
 int64_t last_cache_bytes();
 
 }  // namespace weft::os
