@@ -51,8 +51,7 @@ bool Ways::end(const Transfer& t, bool waited, bool crowd, uint64_t now_ns) {
     Contest& c = crowd_ ? s.crowd : s.alone;
     if (choice_ != automatic || ended_ == 0 || c.over()) return false;
     c.report(halves_, ended_, now_ns - since_ns_);
-    const auto asking_pays = [](const Contest& k) { return k.over() && k.asking_pays(); };
-    if (!c.over() || asking_pays(s.alone) || asking_pays(s.crowd)) return false;
+    if (!c.over() || s.alone.asking_pays(true) || s.crowd.asking_pays(false)) return false;
     unasked_ |= 1u << now_;
     return true;
 }

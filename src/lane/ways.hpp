@@ -26,8 +26,8 @@ struct Contest {
     }
     // The way of the next one.
     bool halves() const { return over() ? best[1] < best[0] : tried[1] / in_a_row < tried[0] / in_a_row; }
-    // Whether halves gain more than the tenth that asking costs.
-    bool asking_pays() const { return best[1] + best[1] / 8 < best[0]; }
+    // Whether halves are known to gain more than asking costs: a tenth of a message alone, nothing in a crowd.
+    bool asking_pays(bool alone) const { return over() && best[1] + (alone ? best[1] / 8 : 0) < best[0]; }
     void report(bool by_halves, uint64_t bytes, uint64_t ns) {
         const uint64_t rate = (ns << 20) / bytes;
         uint32_t& n = tried[by_halves];

@@ -23,7 +23,7 @@ TEST(Contest, EndsSoonWhereOneWayIsFarBetter) {
     }
     EXPECT_TRUE(c.over());
     EXPECT_FALSE(c.halves());
-    EXPECT_FALSE(c.asking_pays());
+    EXPECT_FALSE(c.asking_pays(true) || c.asking_pays(false));
 }
 
 TEST(Contest, TriesLongerWhereBothAreNear) {
@@ -36,7 +36,8 @@ TEST(Contest, TriesLongerWhereBothAreNear) {
     }
     EXPECT_TRUE(c.over());
     EXPECT_TRUE(c.halves());
-    EXPECT_FALSE(c.asking_pays()) << "not for a twentieth";
+    EXPECT_FALSE(c.asking_pays(true)) << "not for a twentieth";
+    EXPECT_TRUE(c.asking_pays(false));
 }
 
 TEST(Contest, LongTrialsCountForMore) {
