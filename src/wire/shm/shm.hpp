@@ -145,10 +145,14 @@ struct Shm {
     bool poll_from(In& i, S&& sink) {
         uint32_t h = i.head.load(std::memory_order_relaxed);
         const uint32_t start = h;
+        // In a burst the lines that come next are called for while this one is handled; where lines are taken they are here. (At
+        // the end of a lap these are lines of the bulk part instead: to mask them off costs more than they do.)
+        const size_t ahead = taking.now ? 0 : 4 * sizeof(Cell);
         for (; h - start < burst; ++h) {
             const Next n = look_at(i, h);
             if (!n.here()) break;
             Cell& c = *n.cell;
+            __builtin_prefetch(reinterpret_cast<const char*>(&c) + ahead);
             if (WEFT_LIKELY(sink.take(n.word, c))) continue;
             const Header header = c.header(n.word);
             const char* bulk = nullptr;
