@@ -13,7 +13,8 @@ void Ways::start(Choice choice) {
     for (Size& s : size_) s.share = 24;
 }
 
-static uint32_t pages(uint64_t bytes) { return static_cast<uint32_t>((bytes + 4095) & ~uint64_t{4095}); }
+// In whole pages, and one at least: a side that claims nothing would never move anything.
+static uint32_t pages(uint64_t bytes) { return bytes == 0 ? 4096 : static_cast<uint32_t>((bytes + 4095) & ~uint64_t{4095}); }
 
 Blocks Ways::begin(uint64_t bytes, bool crowd, uint64_t now_ns) {
     crowd |= under_way_ != 0;
@@ -35,7 +36,7 @@ Blocks Ways::begin(uint64_t bytes, bool crowd, uint64_t now_ns) {
     }
     const uint64_t both = bytes < most_alone ? bytes : most_alone;
     const uint32_t mine = pages(both * size_[size_of(both)].share / 64);
-    return Blocks{{pages(both - mine < 4096 ? 4096 : both - mine), mine}};
+    return Blocks{{pages(both > mine ? both - mine : 0), mine}};
 }
 
 bool Ways::end(const Transfer& t, bool waited, bool crowd, uint64_t now_ns) {

@@ -154,7 +154,7 @@ TEST(Ways, SharesAreBalanced) {
     EXPECT_EQ(m.go(bytes, 1, false).of[Transfer::receiver], bytes * Ways::most_share / 64);
     for (int k = 0; k < 100; ++k) m.go(bytes, 1, false);
     EXPECT_EQ(m.go(bytes, 1, true).of[Transfer::receiver], bytes * Ways::least_share / 64);
-    for (const uint64_t n : {uint64_t{5000}, uint64_t{65537}, uint64_t{100} << 20}) {
+    for (const uint64_t n : {uint64_t{1}, uint64_t{4096}, uint64_t{5000}, uint64_t{65537}, uint64_t{100} << 20}) {
         const Blocks b = m.go(n);
         EXPECT_GT(b.of[0], 0u) << n;
         EXPECT_GT(b.of[1], 0u) << n;
