@@ -79,7 +79,8 @@ char* Shm::reserve_bulk(int peer, size_t bytes, BulkRef* ref) {
     }
     // Chunks of one phase follow each other without a gap, as each ends in the line in which the next one begins. So where
     // the phase changes a line is left, and always one before what the reader has not read.
-    const uint32_t phase = o.ring->phase.load(std::memory_order_relaxed) & 63;
+    // Small chunks begin at a line: else each would write to the line of which the reader is about to read the end of the last.
+    const uint32_t phase = n < phased_bytes ? 0 : o.ring->phase.load(std::memory_order_relaxed) & 63;
     uint32_t start = (o.bulk_tail & ~63u) + (phase != (o.bulk_tail & 63) ? 64 : 0);
     if (!place(o, room, &start)) return nullptr;
     o.bulk_next = (start + room) | phase;

@@ -238,6 +238,7 @@ struct Shm {
     std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; peeked at without the guard
 
     static constexpr uint32_t near_bytes = 64 * 1024;   // of the ring that are used while all of it is free
+    static constexpr uint32_t phased_bytes = 4096;      // least chunk that begins where the reader's buffer does in a line
     static constexpr uint32_t demoted_bytes = 1024;     // docs/experiments/008-who-copies.md
     static constexpr uint32_t hold_bytes = 256 * 1024;  // the rest has room for one chunk of any size, wherever it begins
 
