@@ -13,7 +13,6 @@ namespace weft::p2p {
 using type::Buffer;
 using wire::Cell;
 using wire::Header;
-using lane::Ways;
 namespace shm = wire::shm;
 
 namespace {
@@ -558,13 +557,6 @@ bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive) {
     memcpy(c->payload, &o, sizeof o);
     l.shm.commit(peer, c, Header{offer, sizeof o, 0, r.comm->rank, r.tag, context_of(r)});
     return true;
-}
-
-// Whether `bytes` of `b` go unasked: the small always, the large never, those between if the receiver wants them so.
-bool goes_unasked(const Lane& l, int peer, const Buffer& b, int64_t bytes) {
-    if (bytes > l.limits.eager_max) return false;
-    const auto n = static_cast<uint64_t>(bytes);
-    return n < Ways::least || !b.dense() || (l.shm.unasked_by(peer) >> Ways::size_of(n) & 1) != 0;
 }
 
 bool push_fresh(LaneGuard& g, int peer, Request& r) {

@@ -66,6 +66,13 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
     }
 }
 
+// Whether `bytes` of `b` go unasked: the small always, the large never, those between if the receiver wants them so.
+inline bool goes_unasked(const lane::Lane& l, int peer, const type::Buffer& b, int64_t bytes) {
+    if (bytes > l.limits.eager_max) return false;
+    const auto n = static_cast<uint64_t>(bytes);
+    return n < lane::Ways::least || !b.dense() || (l.shm.unasked_by(peer) >> lane::Ways::size_of(n) & 1) != 0;
+}
+
 // Where queued work is put.
 // Sends as much of `r` to `peer` (a rank of the node) as the ring takes; true when nothing of it is left to send.
 bool push(LaneGuard&, int peer, Request& r);
