@@ -50,6 +50,23 @@ class Programs(unittest.TestCase):
     def test_ring_of_more_ranks_than_cores(self):
         self.positive(self.bench(5, "ring", "--hops", 500), 2)
 
+    def test_before_and_after_the_first_collective(self):
+        lines = self.bench(2, "after")
+        self.assertEqual([line["test"] for line in lines], ["before", "after"])
+        self.positive(lines, 2)
+
+    def test_a_window_of_everything_beside_others(self):
+        names = ["pingpong", "flood", "allreduce", "halo", "sendrecv"]
+        for ranks in (2, 4):
+            lines = self.bench(ranks, "busy", "--messages", 1000)
+            self.assertEqual([line["test"] for line in lines], names)
+            self.positive(lines, 2)
+        for name in names:
+            self.positive(self.bench(2, name, "-m", 16), 2)
+        self.positive(self.bench(3, "halo", "-m", 1000), 2)
+        with self.assertRaisesRegex(runner.Broken, "even number of ranks"):
+            self.bench(3, "flood")
+
     def test_footprint_reports_every_rank(self):
         self.positive(self.bench(3, "footprint"), 3)
 

@@ -15,10 +15,11 @@ typedef struct Options {
     const char *test;
     size_t lo_bytes, hi_bytes; /* sizes double from lo to hi; 0 means the test's own default */
     int reps;                  /* timed windows per size, each printed */
-    double window_ms, warm_ms;
+    double window_ms, warm_ms; /* 0 means the test's own default */
     int window;                /* messages in flight in the bandwidth and rate tests */
     int buffers;               /* distinct buffers a window cycles through */
     long hops;                 /* ring */
+    long messages;             /* flood */
     int pairs;                 /* limits: alternating windows */
     bool json, rewrite, pin;
     int cpus[max_cpus];
@@ -41,6 +42,10 @@ void rewrite(void *buffer, size_t bytes, uint64_t stamp);
 void verify(const void *buffer, size_t bytes, uint64_t stamp, const char *what);
 void *new_buffer(size_t bytes);
 
+/* A barrier, a broadcast and an allreduce, as every program has behind it after its first second: a library may become another
+ * by them (connections, progress hooks), and what is measured is meant to be its normal state. */
+void reach_normal_state(const World *w);
+
 /* Rank 0 decides, the others learn it. By plain sends, so that no test depends on collectives being fast. */
 int64_t agree(const World *w, int64_t value);
 void meet(const World *w);
@@ -59,6 +64,7 @@ void *share_page(const World *w, size_t bytes);
 double line_ns(const World *w);
 
 int run_latency(const World *w);
+int run_after(const World *w);
 int run_variants(const World *w);
 int run_bandwidth(const World *w);
 int run_rate(const World *w);
@@ -66,5 +72,11 @@ int run_limits(const World *w);
 int run_copies(const World *w);
 int run_ring(const World *w);
 int run_footprint(const World *w);
+int run_pingpong(const World *w);
+int run_flood(const World *w);
+int run_allreduce(const World *w);
+int run_halo(const World *w);
+int run_sendrecv(const World *w);
+int run_busy(const World *w);
 
 #endif

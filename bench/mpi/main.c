@@ -14,17 +14,25 @@ typedef struct Test {
     int ranks; /* exactly, when two; at least, when negative */
     int (*run)(const World *w);
     const char *what;
+    double window_ms, warm_ms; /* unless the command line says otherwise */
 } Test;
 
 static const Test tests[] = {
-    {"latency", 2, run_latency, "ping-pong, half a round trip, by size"},
-    {"bandwidth", 2, run_bandwidth, "one way, a window of messages in flight, by size"},
-    {"rate", 2, run_rate, "messages per second, 8 bytes, one pair"},
-    {"limits", 2, run_limits, "bare cache-line ping-pong alternating with MPI's"},
-    {"copies", -1, run_copies, "memcpy on one core"},
-    {"variants", 2, run_variants, "latency of plain, persistent and matched-probe exchanges"},
-    {"ring", -2, run_ring, "a token around all ranks"},
-    {"footprint", -1, run_footprint, "memory per rank after messages with every peer"},
+    {"latency", 2, run_latency, "ping-pong, half a round trip, by size", 5, 5},
+    {"bandwidth", 2, run_bandwidth, "one way, a window of messages in flight, by size", 5, 5},
+    {"rate", 2, run_rate, "messages per second, 8 bytes, one pair", 5, 5},
+    {"limits", 2, run_limits, "bare cache-line ping-pong alternating with MPI's", 5, 5},
+    {"copies", -1, run_copies, "memcpy on one core", 5, 5},
+    {"variants", 2, run_variants, "latency of plain, persistent and matched-probe exchanges", 5, 5},
+    {"ring", -2, run_ring, "a token around all ranks", 5, 5},
+    {"after", 2, run_after, "8 B latency before any collective and after three, in one process", 5, 5},
+    {"pingpong", -2, run_pingpong, "8 B, one way, all pairs at once: mean of a long window", 300, 50},
+    {"flood", -2, run_flood, "10^5 blocking sends of 8 B and their receives, all pairs at once", 300, 50},
+    {"allreduce", -2, run_allreduce, "8 B", 300, 50},
+    {"halo", -2, run_halo, "64 KiB to and from both neighbours, Isend, Irecv, Waitall", 300, 50},
+    {"sendrecv", -2, run_sendrecv, "the same by two MPI_Sendrecv", 300, 50},
+    {"busy", -2, run_busy, "the last five, one after another", 300, 50},
+    {"footprint", -1, run_footprint, "memory per rank after messages with every peer", 5, 5},
 };
 enum { test_count = sizeof tests / sizeof tests[0] };
 
@@ -36,11 +44,12 @@ static void usage(void)
     fputs("\noptions:\n"
           "  -m LO:HI        message sizes in bytes, doubling\n"
           "  -r N            timed windows per size, each reported (5)\n"
-          "  -t MS           length of a timed window (5)\n"
-          "  -w MS           warm-up per size (5)\n"
+          "  -t MS           length of a timed window (5; 300 from pingpong to busy)\n"
+          "  -w MS           warm-up per size (5; 50 from pingpong to busy)\n"
           "  --window N      messages in flight (64)\n"
           "  --buffers N     distinct buffers among them (as many)\n"
           "  --hops N        hops of the ring (10000)\n"
+          "  --messages N    messages of the flood (100000)\n"
           "  --pairs N       alternating windows of limits (200)\n"
           "  --cpus A,B,..   rank i runs on the (i mod n)-th of these; all online ones otherwise\n"
           "  --no-pin        leave the ranks where the launcher put them\n"
@@ -93,6 +102,8 @@ static int parse_value(Options *o, const char *name, const char *value)
         o->buffers = (int)number;
     else if (strcmp(name, "--hops") == 0)
         o->hops = (long)number;
+    else if (strcmp(name, "--messages") == 0)
+        o->messages = number < 1e9 ? (long)number : 1000000000;
     else if (strcmp(name, "--pairs") == 0)
         o->pairs = number < max_samples ? (int)number : max_samples;
     else
@@ -102,8 +113,8 @@ static int parse_value(Options *o, const char *name, const char *value)
 
 static bool parse(Options *o, int argc, char **argv)
 {
-    *o = (Options){.reps = 5, .window_ms = 5, .warm_ms = 5, .window = 64, .hops = 10000, .pairs = 200,
-                   .rewrite = true, .pin = true};
+    *o = (Options){.reps = 5, .window = 64, .hops = 10000, .messages = 100000, .pairs = 200, .rewrite = true,
+                   .pin = true};
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i];
         if (name[0] != '-' && !o->test) {
@@ -161,6 +172,7 @@ static void introduce(const World *w)
         printf("{\"test\":\"header\",\"library\":\"%s\",\"ranks\":%d}\n", version, w->size);
     else
         printf("# %s, %d ranks\n", version, w->size);
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -186,6 +198,10 @@ int main(int argc, char **argv)
         if ((t->ranks > 0 && world.size != t->ranks) || world.size < -t->ranks)
             fail("%s needs %s %d ranks", t->name, t->ranks > 0 ? "exactly" : "at least", abs(t->ranks));
         introduce(&world);
+        world.opt.window_ms = world.opt.window_ms ? world.opt.window_ms : t->window_ms;
+        world.opt.warm_ms = world.opt.warm_ms ? world.opt.warm_ms : t->warm_ms;
+        if (t->run != run_after)
+            reach_normal_state(&world);
         status = t->run(&world);
     }
     if (status == 2)

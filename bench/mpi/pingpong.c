@@ -159,6 +159,31 @@ int run_latency(const World *w)
     return 0;
 }
 
+/* The same ping-pong before the program's first collective and after three of them. */
+int run_after(const World *w)
+{
+    static const char *const names[] = {"before", "after"};
+    size_t bytes = w->opt.lo_bytes ? w->opt.lo_bytes : 8;
+    double *samples = calloc((size_t)w->opt.reps, sizeof(double));
+    double *lines = calloc((size_t)w->opt.reps + 1, sizeof(double));
+    Pair p = new_pair(w, bytes);
+    int64_t turns = calibrate(w, &p, 0, NULL);
+    for (int half = 0; half < 2; half++) {
+        if (half)
+            reach_normal_state(w);
+        lines[0] = line_ns(w);
+        for (int i = 0; i < w->opt.reps; i++) {
+            samples[i] = timed(w, &p, turns, 0, NULL);
+            lines[i + 1] = line_ns(w);
+        }
+        report(w, names[half], bytes, "us", samples, w->opt.reps, lines);
+    }
+    end_pair(&p);
+    free(samples);
+    free(lines);
+    return 0;
+}
+
 int run_variants(const World *w)
 {
     static const char *const names[] = {"plain", "persistent", "mprobe"};
