@@ -35,18 +35,21 @@ template <> struct CType<Elem::l32> { using T = uint32_t; };
 template <> struct CType<Elem::l64> { using T = uint64_t; };
 template <> struct CType<Elem::l128> { using T = unsigned __int128; };
 template <> struct CType<Elem::byte> { using T = uint8_t; };
+template <> struct CType<Elem::character> { using T = char; };
 
 // Arithmetic on integers wraps; narrow ones are computed in 32 bits.
 template <class T> struct Wrap { using U = T; };
 template <> struct Wrap<int8_t> { using U = uint32_t; };
 template <> struct Wrap<uint8_t> { using U = uint32_t; };
+template <> struct Wrap<char> { using U = uint32_t; };
 template <> struct Wrap<int16_t> { using U = uint32_t; };
 template <> struct Wrap<uint16_t> { using U = uint32_t; };
 template <> struct Wrap<int32_t> { using U = uint32_t; };
 template <> struct Wrap<int64_t> { using U = uint64_t; };
 template <> struct Wrap<__int128> { using U = unsigned __int128; };
 
-constexpr bool is_int(Elem e) { return e >= Elem::i8 && e <= Elem::i128; }
+// The standard leaves characters out, but every library adds them, and benchmarks reduce MPI_CHAR.
+constexpr bool is_int(Elem e) { return (e >= Elem::i8 && e <= Elem::i128) || e == Elem::character; }
 constexpr bool is_float(Elem e) { return (e >= Elem::f32 && e <= Elem::f128) || (has_half && e == Elem::f16); }
 constexpr bool is_complex(Elem e) { return (e >= Elem::cf32 && e <= Elem::cf128) || (has_half && e == Elem::cf16); }
 constexpr Elem part_of(Elem e) {   // of a complex number
