@@ -1,5 +1,5 @@
 // What a Process keeps by name and number rather than by pointer: user error codes, keyvals, integer ids, MPI_INFO_ENV,
-// what a Fortran layer told. Made on first use, so that it is there before initialisation; for obj/ and api/.
+// what a Fortran layer told, who uses the tool interface. Made on first use, so that it is there before initialisation; for obj/ and api/.
 // `lock` guards all of it and is a leaf.
 #pragma once
 #include <cstdint>
@@ -23,6 +23,11 @@ struct UserError {
     char* text;      // null: none
 };
 
+// A session of the tool interface, for as long as it is open.
+struct ToolSession {
+    ToolSession* next;
+};
+
 struct Registry {
     os::SpinLock lock;
     Info* env;
@@ -42,6 +47,9 @@ struct Registry {
     int32_t logical_size;
     unsigned char logical_true[16], logical_false[16];
     Info* fortran;
+
+    int32_t tool_users;               // MPI_T_init_thread without its MPI_T_finalize
+    ToolSession* tool_sessions;
 };
 
 // Never fails: without memory the process ends with a message.
