@@ -1,4 +1,72 @@
-"""Writes mpi.h: every type, constant and prototype of the ABI, for C and C++."""
+"""Writes mpi.h: every type, constant and prototype of the ABI, for C and C++, and what programs need beside them: Fortran's
+handles, and on demand the names that MPI-3.0 removed. Both are inline, so that a program needs nothing but the ABI."""
+import os
+
+FORTRAN = """
+/* Fortran's handles, INTEGERs of the default size: inline functions on the standard's integers for handles. Define
+   WEFT_NO_FORTRAN_HANDLES before including this header if a Fortran layer brings its own. */
+#if !defined(WEFT_NO_FORTRAN_HANDLES)
+typedef int MPI_Fint;
+typedef MPI_Status MPI_F08_status;
+
+#define MPI_F_STATUS_IGNORE ((MPI_Fint *)0)
+#define MPI_F_STATUSES_IGNORE ((MPI_Fint *)0)
+#define MPI_F08_STATUS_IGNORE ((MPI_F08_status *)0)
+#define MPI_F08_STATUSES_IGNORE ((MPI_F08_status *)0)
+"""
+STATUSES = """
+/* A status in Fortran is MPI_F_STATUS_SIZE integers in the order of C's fields, or the same structure. */
+MPI_INLINE_ int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
+    int i;
+    if (!c_status || !f_status) return MPI_ERR_ARG;
+    f_status[MPI_F_SOURCE] = c_status->MPI_SOURCE;
+    f_status[MPI_F_TAG] = c_status->MPI_TAG;
+    f_status[MPI_F_ERROR] = c_status->MPI_ERROR;
+    for (i = 0; i < MPI_F_STATUS_SIZE - 3; i++) f_status[3 + i] = c_status->MPI_internal[i];
+    return MPI_SUCCESS;
+}
+MPI_INLINE_ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
+    int i;
+    if (!c_status || !f_status) return MPI_ERR_ARG;
+    c_status->MPI_SOURCE = f_status[MPI_F_SOURCE];
+    c_status->MPI_TAG = f_status[MPI_F_TAG];
+    c_status->MPI_ERROR = f_status[MPI_F_ERROR];
+    for (i = 0; i < MPI_F_STATUS_SIZE - 3; i++) c_status->MPI_internal[i] = f_status[3 + i];
+    return MPI_SUCCESS;
+}
+MPI_INLINE_ int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status) {
+    if (!c_status || !f08_status) return MPI_ERR_ARG;
+    *f08_status = *c_status;
+    return MPI_SUCCESS;
+}
+MPI_INLINE_ int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status) {
+    return MPI_Status_c2f08(f08_status, c_status);
+}
+MPI_INLINE_ int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) {
+    return MPI_Status_f2c(f_status, f08_status);
+}
+MPI_INLINE_ int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) {
+    return MPI_Status_c2f(f08_status, f_status);
+}
+#endif
+"""
+
+
+def fortran_handles(functions):
+    """The C and Fortran forms of every handle that has an integer, and statuses."""
+    out = [FORTRAN]
+    for f in functions:
+        if not f.name.endswith('_toint'):
+            continue
+        stem, handle = f.name.removesuffix('_toint'), f.params[0]
+        out += [f'MPI_INLINE_ MPI_Fint {stem}_c2f({handle.type} {handle.name}) {{ return {f.name}({handle.name}); }}',
+                f'MPI_INLINE_ {handle.type} {stem}_f2c(MPI_Fint {handle.name}) {{ return {stem}_fromint({handle.name}); }}']
+    return out + [STATUSES]
+
+
+def removed_names():
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'removed.h'), encoding='utf-8') as f:
+        return f.read()
 
 
 def handle_macro(name, type_name, value):
@@ -17,6 +85,9 @@ def write_header(tables):
         '#if defined(WEFT_WARN_DEPRECATED) && defined(__GNUC__)',
         '#define MPI_DEPRECATED_(since) __attribute__((deprecated("deprecated since " since)))',
         '#else', '#define MPI_DEPRECATED_(since)', '#endif', '',
+        '/* For functions that this header defines. */',
+        '#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)', '#define MPI_INLINE_ static inline',
+        '#elif defined(__GNUC__)', '#define MPI_INLINE_ static __inline__', '#else', '#define MPI_INLINE_ static', '#endif', '',
         '#if defined(__cplusplus)', 'extern "C" {', '#endif', '',
         '/* Integer types */',
     ]
@@ -53,5 +124,6 @@ def write_header(tables):
         for f in tables.functions:
             note = f' MPI_DEPRECATED_("{f.deprecated}")' if f.deprecated else ''
             out.append(f'{f.declaration(prefix)}{note};')
-    out += ['', '#if defined(__cplusplus)', '}', '#endif', '', '#endif', '']
+    out += fortran_handles(tables.functions) + [removed_names()]
+    out += ['#if defined(__cplusplus)', '}', '#endif', '', '#endif', '']
     return '\n'.join(out)
