@@ -70,6 +70,18 @@ void take(Job* job, const Welcome& w, int link, int fds[3]) {
     if (fds[2] >= 0) job->lifeline = fds[2];
 }
 
+// Says that a launcher's variables are there and ignored: else a job of such a program would silently be N jobs of one rank.
+void tell_of_foreign_rights() {
+    if (!os::has_foreign_rights()) return;
+    static constexpr const char* names[] = {env_rank, "PMI_FD", "PMI_RANK", "PMIX_NAMESPACE", "OMPI_COMM_WORLD_SIZE"};
+    for (const char* name : names) {
+        if (os::env_under(false, name) == nullptr) continue;
+        os::say("weft: process %d runs with more rights than its user (setuid, setgid or file capabilities), so %s is ignored "
+                "and it runs alone (MPI_COMM_WORLD has one rank)", os::process_id(), name);
+        return;
+    }
+}
+
 // ok with job->singleton still true: mpiexec's rank is taken, or there is no mpiexec.
 Err attach_mpiexec(Job* job, int64_t rank) {
     Hello hello{protocol_magic, Say::hello, int32_t(rank), os::process_id(), {}};
@@ -116,6 +128,7 @@ Err attach(Job* job) {
     os::host_name(job->host, sizeof job->host);
     job->cpus = os::cpus_allowed();
 
+    tell_of_foreign_rights();
     if (const char* text = os::env(env_rank)) {
         int64_t rank;
         if (!os::parse_int(text, 0, INT32_MAX, &rank))

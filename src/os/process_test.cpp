@@ -137,3 +137,12 @@ TEST(Env, Numbers) {
     EXPECT_EQ(env_int("WEFT_ENV_TEST", 4), -12);
     unsetenv("WEFT_ENV_TEST");
 }
+
+TEST(Env, ForeignRightsHideEveryVariable) {
+    setenv("WEFT_ENV_TEST", "5", 1);
+    EXPECT_STREQ(env_under(false, "WEFT_ENV_TEST"), "5");
+    EXPECT_EQ(env_under(true, "WEFT_ENV_TEST"), nullptr);
+    EXPECT_EQ(env_under(true, "PATH"), nullptr);
+    EXPECT_FALSE(has_foreign_rights()) << "this test is no setuid program";
+    unsetenv("WEFT_ENV_TEST");
+}

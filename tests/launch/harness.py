@@ -133,5 +133,13 @@ def wait_gone(mark, seconds=10):
     return marked(mark)
 
 
+def main_or_skipped():
+    """As main(), but ctest shows when something could not be tested on this machine, and the log says what."""
+    program = unittest.main(argv=[sys.argv[0], *sys.argv[1:]], verbosity=2, exit=False)
+    for test, why in program.result.skipped:
+        print(f"{test}: {why}", file=sys.stderr)
+    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)
+
+
 def main():
     unittest.main(argv=[sys.argv[0], *sys.argv[1:]], verbosity=2)
