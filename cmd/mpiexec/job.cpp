@@ -151,7 +151,22 @@ void Job::drain_output() {
         }
     }
     for (Sink* sink : {&out_, &err_}) flush(sink, false);
-    if (out_.broken()) record(128 + SIGPIPE);
+    tell_of_lost_output();
+}
+
+// Output that could not be written: it ends the job, once, and is never a success.
+void Job::tell_of_lost_output() {
+    if (out_.broken() && !told_of_out_) {
+        told_of_out_ = true;
+        bool closed = out_.error() == EPIPE;
+        const char* then = ending_ || finished() ? "" : "; ending the job";
+        if (closed && !*then) return record(128 + SIGPIPE);  // `mpiexec ... | head` of a job that has ended
+        if (closed) say("stdout was closed%s", then);
+        else say("cannot write to stdout: %s (errno %d)%s", strerror(out_.error()), out_.error(), then);
+        if (*then) end_job(closed ? 128 + SIGPIPE : 1);
+        else record(1);
+    }
+    if (err_.broken() && err_.error() != EPIPE) record(1);
 }
 
 // Writes until the sink is empty, or only until it is no longer full. A second Ctrl-C ends the wait.
@@ -202,10 +217,7 @@ void Job::timers() {
         if (!ending_)
             fail(r, 1, "ended without calling MPI_Finalize (its exit status went to process " + std::to_string(r.pid) + ")");
     }
-    if (out_.broken() && !ending_) {
-        say("stdout was closed; ending the job");
-        end_job(128 + SIGPIPE);
-    }
+    tell_of_lost_output();
 }
 
 }  // namespace mpiexec

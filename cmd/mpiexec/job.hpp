@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "boot/protocol.hpp"
@@ -51,12 +53,14 @@ private:
     bool finished() const;
     size_t files_needed() const;
     void drain_output();
+    void tell_of_lost_output();
     void flush(Sink* sink, bool only_while_full);
     // launch.cpp: starting
     bool open_door();
     bool start_all();
     bool start_rank(Rank& r);
     std::vector<std::string> environment(const Rank& r) const;
+    int open_output(const char* name);
     bool connect_streams(Rank& r, Spawn* s, std::vector<int>* close_after);
     // door.cpp: what ranks say
     void hear_launch_socket();
@@ -101,6 +105,7 @@ private:
     int cpus_ = 1;
     Sink out_{1}, err_{2};
     StdinRelay stdin_;
+    std::set<std::pair<dev_t, ino_t>> outputs_;  // files that this job has emptied
 
     struct Suspicion {
         std::string line;
@@ -108,7 +113,7 @@ private:
         uint64_t at_ns = 0;  // 0: none
     } suspicion_;
     int status_ = 0;
-    bool ending_ = false, killed_ = false;
+    bool ending_ = false, killed_ = false, told_of_out_ = false;
     uint64_t time_limit_ns_ = 0, answers_due_ns_ = 0, kill_at_ns_ = 0, wordless_at_ns_ = 0, quiet_end_at_ns_ = 0;
     int user_signal_ = 0, interrupts_ = 0;
 };

@@ -74,7 +74,6 @@ std::string fill_pattern(const std::string& pattern, const Rank& r) {
             case 'h': name += host_name(); break;
             case 'p': name += std::to_string(getpid()); break;
             case '%': name += '%'; break;
-            default: name += '%', name += pattern[i];
         }
     }
     return name;
@@ -120,15 +119,28 @@ std::vector<std::string> Job::environment(const Rank& r) const {
     return env;
 }
 
+// Opens a file for the output of one or several ranks: what is written goes to its end, and its old contents go once.
+int Job::open_output(const char* name) {
+    int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    struct stat s;
+    if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && outputs_.insert({s.st_dev, s.st_ino}).second && ftruncate(fd, 0) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
 // Decides what the rank's 0, 1 and 2 are. On failure says so.
 bool Job::connect_streams(Rank& r, Spawn* s, std::vector<int>* close_after) {
-    auto opened = [&](const char* name, int flags) {
-        int fd = above_standard(open(name, flags | O_CLOEXEC, 0666));
+    auto opened = [&](const char* name, bool output) {
+        int fd = above_standard(output ? open_output(name) : open(name, O_RDONLY | O_CLOEXEC));
         if (fd < 0) say("cannot open %s for rank %d: %s (errno %d)", name, r.start.rank, strerror(errno), errno);
         else close_after->push_back(fd);
         return fd;
     };
-    if (r.start.rank != 0) s->in = opened("/dev/null", O_RDONLY);
+    if (r.start.rank != 0) s->in = opened("/dev/null", false);
     else if (isatty(0) && stdin_.open()) s->in = stdin_.child_end();
     else s->in = 0;
     if (s->in < 0) return false;
@@ -138,7 +150,7 @@ bool Job::connect_streams(Rank& r, Spawn* s, std::vector<int>* close_after) {
             std::filesystem::path file = fill_pattern(pattern, r);
             std::error_code ignored;  // what cannot be made cannot be opened either, and that is said
             if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ignored);
-            *end = opened(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC);
+            *end = opened(file.c_str(), true);
             return *end >= 0;
         }
         if (plan_.label.empty() && !plan_.timestamp) return true;

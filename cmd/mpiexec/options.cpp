@@ -101,9 +101,20 @@ void elsewhere(Parser&, const std::string* a) {
     say("warning: \"%s\" chooses how other machines are reached; all ranks start on this one, and it is skipped", a->c_str());
 }
 
-void output_files(Parser& p, const std::string& out, const std::string& err) {
-    p.plan.out_pattern = out;
-    p.plan.err_pattern = err;
+// A pattern with nothing in it that fill_pattern (launch.cpp) does not know.
+std::string pattern(const char* option, const std::string& text) {
+    for (size_t i = 0; i < text.size(); i++) {
+        if (text[i] != '%') continue;
+        if (++i == text.size() || !strchr("rahp%", text[i]))
+            die(usage_error, "-%s %s: %%%s is unknown; %%r is the rank, %%a the program's number, %%h the host, %%p mpiexec's pid, %%%% a %%",
+                option, text.c_str(), text.substr(i, 1).c_str());
+    }
+    return text;
+}
+
+void output_files(Parser& p, const char* option, const std::string& out, const std::string& err) {
+    p.plan.out_pattern = pattern(option, out);
+    p.plan.err_pattern = pattern(option, err);
 }
 
 void output(Parser& p, const std::string* a) {
@@ -112,8 +123,8 @@ void output(Parser& p, const std::string* a) {
         if (word == "tag" || word == "rank") p.plan.label = "[%r] ";
         else if (word == "timestamp") p.plan.timestamp = true;
         else if (word == "merge" || word == "merge-stderr-to-stdout") p.plan.merge_stderr = true;
-        else if (word.rfind("dir=", 0) == 0 && !value.empty()) output_files(p, value + "/rank.%r/stdout", value + "/rank.%r/stderr");
-        else if (word.rfind("file=", 0) == 0 && !value.empty()) output_files(p, value + ".%r.out", value + ".%r.err");
+        else if (word.rfind("dir=", 0) == 0 && !value.empty()) output_files(p, "output", value + "/rank.%r/stdout", value + "/rank.%r/stderr");
+        else if (word.rfind("file=", 0) == 0 && !value.empty()) output_files(p, "output", value + ".%r.out", value + ".%r.err");
         else die(usage_error, "-output %s: expected tag, timestamp, merge, dir=DIR or file=NAME", word.c_str());
     }
 }
@@ -195,17 +206,17 @@ const Option options[] = {
     {"l tag-output prepend-rank label", 0, "", "begin every line of output with the rank; lines stay whole",
      [](Parser& p, const std::string*) { p.plan.label = "[%r] "; }},
     {"prepend-pattern", 1, "TEXT", "begin every line of output with this text (%r rank, %a program, %h host, %p mpiexec's pid)",
-     [](Parser& p, const std::string* a) { p.plan.label = *a; }},
+     [](Parser& p, const std::string* a) { p.plan.label = pattern("prepend-pattern", *a); }},
     {"timestamp-output", 0, "", "begin every line of output with the time",
      [](Parser& p, const std::string*) { p.plan.timestamp = true; }},
     {"merge-stderr-to-stdout", 0, "", "stderr of the ranks goes where their stdout goes",
      [](Parser& p, const std::string*) { p.plan.merge_stderr = true; }},
-    {"outfile-pattern", 1, "FILE", "stdout of each rank to a file (%r rank, %a program, %h host, %p mpiexec's pid)",
-     [](Parser& p, const std::string* a) { p.plan.out_pattern = *a; }},
+    {"outfile-pattern", 1, "FILE", "stdout of each rank to a file (%r rank, %a program, %h host, %p mpiexec's pid); ranks of the same name share it",
+     [](Parser& p, const std::string* a) { p.plan.out_pattern = pattern("outfile-pattern", *a); }},
     {"errfile-pattern", 1, "FILE", "the same for stderr",
-     [](Parser& p, const std::string* a) { p.plan.err_pattern = *a; }},
+     [](Parser& p, const std::string* a) { p.plan.err_pattern = pattern("errfile-pattern", *a); }},
     {"output-filename", 1, "DIR", "stdout and stderr of each rank to DIR/rank.%r/stdout and DIR/rank.%r/stderr",
-     [](Parser& p, const std::string* a) { output_files(p, *a + "/rank.%r/stdout", *a + "/rank.%r/stderr"); }},
+     [](Parser& p, const std::string* a) { output_files(p, "output-filename", *a + "/rank.%r/stdout", *a + "/rank.%r/stderr"); }},
     {"output", 1, "WHAT,...", "tag, timestamp, merge, dir=DIR or file=NAME: as the options above", output},
 
     {"bind-to", 1, "WHAT[:N]", "none, hwthread, core, numa or socket (default: equal shares of the CPUs, none if ranks "
@@ -238,7 +249,7 @@ const Option options[] = {
     {"v verbose", 0, "", "say what is started", [](Parser& p, const std::string*) { p.plan.verbose = true; }},
     {"version V", 0, "", "say the version", [](Parser&, const std::string*) {
          printf("mpiexec (Weft) %s\n", WEFT_VERSION);
-         exit(0);
+         end_of_answer();
      }},
     {"man", 0, "", "", [](Parser&, const std::string*) { manual(); }},
     {"h help", 0, "", "show this text", nullptr},
@@ -250,7 +261,7 @@ std::string names_of(const Option& o) {
     return text;
 }
 
-void help() {
+[[noreturn]] void help() {
     printf("mpiexec starts the ranks of an MPI program on this machine.\n\n"
            "Usage: mpiexec [options] program [arguments] [: [options] program [arguments] ...]\n\n"
            "Options take one or two dashes.\n");
@@ -262,7 +273,7 @@ void help() {
         printf("%s%s\n", left.c_str(), o.help);
     }
     printf("\nThe exit status is the largest of the ranks', 128 + the signal for a rank that a signal killed.\n");
-    exit(0);
+    end_of_answer();
 }
 
 std::string roff(const std::string& text) {
@@ -288,7 +299,7 @@ std::string roff(const std::string& text) {
            "MPI_Abort; 124 after \\-timeout; 127 or 126 for a program that cannot be run; 2 for a wrong command line.\n"
            ".SH ENVIRONMENT\n.TP\n.B MPIEXEC_TIMEOUT\nSeconds, as \\-timeout.\n"
            ".TP\n.B WEFT_RANK, WEFT_SIZE\nSet in every rank.\n");
-    exit(0);
+    end_of_answer();
 }
 
 size_t distance(std::string_view a, std::string_view b) {

@@ -11,20 +11,20 @@
 namespace mpiexec {
 
 void Sink::put(const std::string& text) {
-    if (broken_) return;
+    if (error_) return;
     bytes_ += text.size();
     if (!queue_.empty() && queue_.back().size() + text.size() <= 1 << 16) queue_.back() += text;
     else queue_.push_back(text);
 }
 
 void Sink::write_some() {
-    if (queue_.empty() || broken_) return;
+    if (queue_.empty() || error_) return;
     const std::string& front = queue_.front();
     size_t n = std::min<size_t>(front.size() - offset_, PIPE_BUF);
     ssize_t w = write(fd_, front.data() + offset_, n);
     if (w < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (w < 0) {
-        broken_ = true;
+        error_ = errno;
         queue_.clear();
         bytes_ = 0;
         return;

@@ -14,9 +14,10 @@ class Sink {
 public:
     explicit Sink(int fd) : fd_(fd) {}
     void put(const std::string& text);
-    bool wants() const { return !queue_.empty() && !broken_; }
-    bool full() const { return bytes_ > 1 << 20 && !broken_; }  // readers wait until it drains
-    bool broken() const { return broken_; }                     // its reader went away
+    bool wants() const { return !queue_.empty() && !error_; }
+    bool full() const { return bytes_ > 1 << 20 && !error_; }  // readers wait until it drains
+    bool broken() const { return error_ != 0; }                 // nothing more can be written
+    int error() const { return error_; }                        // why: EPIPE where its reader went away
     int fd() const { return fd_; }
     void write_some();
 
@@ -24,7 +25,7 @@ private:
     int fd_;
     std::deque<std::string> queue_;
     size_t offset_ = 0, bytes_ = 0;
-    bool broken_ = false;
+    int error_ = 0;
 };
 
 // One output stream of one rank.

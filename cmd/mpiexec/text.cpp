@@ -1,5 +1,6 @@
 #include "text.hpp"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,6 +32,12 @@ void die(int status, const char* format, ...) {
     say_line(format, ap);
     va_end(ap);
     _exit(status);
+}
+
+void end_of_answer() {
+    bool wrote = !ferror(stdout);
+    if (fclose(stdout) != 0 || !wrote) die(1, "cannot write to stdout: %s (errno %d)", strerror(errno), errno);
+    _exit(0);
 }
 
 std::string signal_name(int signal) {

@@ -50,11 +50,7 @@ int usage(FILE* out, int status) {
     return status;
 }
 
-}  // namespace
-}  // namespace weft_cmd
-
-int main(int argc, char** argv) {
-    using namespace weft_cmd;
+int run(int argc, char** argv) {
     if (argc < 2) return usage(stderr, 2);
     const char* command = argv[1];
     if (!std::strcmp(command, "info")) return info(argc - 1, argv + 1);
@@ -68,4 +64,15 @@ int main(int argc, char** argv) {
     if (!std::strcmp(command, "--help") || !std::strcmp(command, "-h") || !std::strcmp(command, "help")) return usage(stdout, 0);
     fprintf(stderr, "weft: there is no command '%s'\n", command);
     return usage(stderr, 2);
+}
+
+}  // namespace
+}  // namespace weft_cmd
+
+int main(int argc, char** argv) {
+    const int status = weft_cmd::run(argc, argv);
+    const bool wrote = !ferror(stdout);
+    if (fclose(stdout) == 0 && wrote) return status;
+    perror("weft: cannot write to stdout");
+    return 1;
 }

@@ -243,6 +243,14 @@ class Installed(unittest.TestCase):
         self.assertEqual(len(api), 665)
         self.assertNotEqual(run(self.bin / "weft", "nonsense", ok=False).returncode, 0)
 
+    def test_full_disk(self):
+        for command in ("weft --help", "weft --version", "weft doctor", "weft info", "weft info --api --json", "mpicc -h", "mpicc --version",
+                        "mpicc --help", "mpicc -show", "mpicc -showme:version", "mpicc -showme:compile", "mpicc -link-info"):
+            with self.subTest(command), open("/dev/full", "w") as full:
+                r = subprocess.run([self.bin / command.split()[0], *command.split()[1:]], stdout=full, stderr=subprocess.PIPE, text=True)
+                self.assertNotEqual(r.returncode, 0)
+                self.assertRegex(r.stderr, "(?i)No space left on device|I/O error|write error")
+
     def test_uninstall(self):
         # Into the first place again, by its own list.
         first = self.area / "first place"

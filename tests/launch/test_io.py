@@ -166,7 +166,7 @@ class Output(LaunchTest):
         job.process.stdout.close()
         job.process.stdout = None
         r = job.finish()
-        self.assertNotEqual(r.status, 0)
+        self.assertEqual((r.status, r.err), (141, "mpiexec: stdout was closed; ending the job\n"))
 
     def test_timestamps(self):
         r = self.good("-n", 2, "--timestamp-output", "-l", "echo", "x")
@@ -191,6 +191,48 @@ class Output(LaunchTest):
                     self.assertEqual(f.read(), f"o{rank}\n")
                 with open(f"{d}/err-{rank}") as f:
                     self.assertEqual(f.read(), f"e{rank}\n")
+
+    def test_ranks_of_one_name_share_a_file(self):
+        say = ("sh", "-c", "for i in 1 2 3; do echo o$WEFT_RANK.$i; echo e$WEFT_RANK.$i >&2; done")
+        with tempfile.TemporaryDirectory() as d:
+            for again in range(2):  # the second job's output takes the place of the first one's
+                r = self.good("-n", 3, "-outfile-pattern", f"{d}/all", "-errfile-pattern", f"{d}/sub/../err.%a", *say, ":", "-n", 1, *say)
+                self.assertEqual((r.out, r.err), ("", ""))
+                with open(f"{d}/all") as f:
+                    self.assertEqual(sorted(f.read().split()), [f"o{rank}.{i}" for rank in range(4) for i in (1, 2, 3)])
+                with open(f"{d}/err.0") as f:
+                    self.assertEqual(sorted(f.read().split()), [f"e{rank}.{i}" for rank in range(3) for i in (1, 2, 3)])
+            # Both streams in one file.
+            self.good("-n", 2, "-outfile-pattern", f"{d}/all", "-errfile-pattern", f"{d}/all", *say)
+            with open(f"{d}/all") as f:
+                self.assertEqual(len(f.read().split()), 12)
+
+    def test_unknown_escapes(self):
+        with tempfile.TemporaryDirectory() as d:
+            for option in ("-outfile-pattern", "-errfile-pattern", "-prepend-pattern", "--output-filename"):
+                for text, unknown in (("x%q", "%q"), ("%d.%r", "%d"), ("100%", "%"), ("%%%", "%")):
+                    with self.subTest(option + text):
+                        r = self.run_job("-n", 1, option, f"{d}/{text}", "echo", "x")
+                        self.assertEqual(r.status, 2, r)
+                        self.assertIn(f"{d}/{text}", r.err)
+                        self.assertIn(f" {unknown} is unknown; %r is the rank" if option != "--output-filename" or text[-1] != "%" else
+                                      " %/ is unknown; %r is the rank", r.err)
+            self.assertEqual(os.listdir(d), [])
+            self.good("-n", 1, "-outfile-pattern", f"{d}/100%%-%r%%", "echo", "x")
+            self.assertEqual(os.listdir(d), ["100%-0%"])
+
+    def test_full_disk(self):
+        with open("/dev/full", "wb") as full:
+            r = self.launch("-n", 2, "-l", "sh", "-c", "while :; do echo y; done", stdout=full).finish()
+            self.assertEqual(r.status, 1, r)
+            self.assertEqual(r.err, "mpiexec: cannot write to stdout: No space left on device (errno 28); ending the job\n")
+            r = self.launch("-n", 1, "-l", "echo", "x", stdout=full).finish()
+            self.assertEqual(r.status, 1, r)
+            self.assertIn("mpiexec: cannot write to stdout: No space left on device (errno 28)", r.err)
+            self.assertEqual(self.launch("-n", 1, "-l", "sh", "-c", "echo x >&2", stderr=full).finish().status, 1)
+            for word in ("-h", "--version", "--man"):
+                r = self.launch(word, stdout=full).finish()
+                self.assertEqual((r.status, r.err), (1, "mpiexec: cannot write to stdout: No space left on device (errno 28)\n"))
 
     def test_pattern(self):
         r = self.good("-n", 2, "-prepend-pattern", "%h/%r: ", "echo", "x")
