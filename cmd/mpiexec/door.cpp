@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -146,23 +145,24 @@ void Job::welcome(const Hello& h, int link) {
     r.attached = true;
     r.finalized = false;
     if (pid > 0 && pid != r.pid && r.pidfd < 0) r.pidfd = int(syscall(SYS_pidfd_open, pid, 0));
-    if (!send_job(r)) say("cannot hand rank %d its job: %s (errno %d)", h.rank, strerror(errno), errno);
+    std::string why;
+    if (!send_job(r, &why)) fail(r, 1, "cannot join the job: " + why);
     r.attaches++;
-    release_memfds();
+    release_segments();
     if (!ending_) judge_wordless();
 }
 
 // A segment that every rank has: only they keep it from now on, so that its memory goes when they do.
-void Job::release_memfds() {
+void Job::release_segments() {
     int least = INT_MAX;
     for (const Rank& r : ranks_) least = std::min(least, r.attaches);
-    for (size_t g = 0; g < memfds_.size() && int(g) < least; g++) {
-        if (memfds_[g] >= 0) close(memfds_[g]);
-        memfds_[g] = -1;
+    for (size_t g = 0; g < segments_.size() && int(g) < least; g++) {
+        if (segments_[g].fd >= 0) close(segments_[g].fd);
+        segments_[g].fd = -1;
     }
 }
 
-bool Job::send_job(Rank& r) {
+bool Job::send_job(Rank& r, std::string* why) {
     const App& app = plan_.apps[size_t(r.start.app)];
     Welcome w{};
     w.magic = protocol_magic;
@@ -188,38 +188,56 @@ bool Job::send_job(Rank& r) {
     if (!app.wdir.empty()) add_info(&w, "wdir", app.wdir);
     if (!app.file.empty()) add_info(&w, "file", app.file);
 
-    int fds[3] = {memfd_of(r.attaches), places_, -1};
-    if (fds[0] < 0) return false;
-    // A process that attaches again keeps its lifeline: closing our end of it would kill the process.
-    if (r.lifeline >= 0) return send(r.link, &w, sizeof w, fds, 2);
-    // A pipe per rank: the owner that the kernel kills belongs to the pipe, not to the process.
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return false;
-    r.lifeline = ends[1];
-    fds[2] = ends[0];
-    bool sent = send(r.link, &w, sizeof w, fds, 3);
-    int error = errno;
-    close(ends[0]);
-    errno = error;
+    int fds[3];
+    size_t n = 0;
+    auto carry = [&](Carries what, int fd) {
+        fds[n++] = fd;
+        w.carries |= what;
+    };
+    if (ranks_.size() > 1) {
+        const weft::os::SharedFile& file = segment_of(r.attaches);
+        if (file.fd < 0) {
+            char text[200];
+            describe_failure(file, text, sizeof text);
+            *why = std::string("there is no memory that ranks can share: ") + text;
+            return false;
+        }
+        w.bounded = file.bounded;
+        carry(segment, file.fd);
+    }
+    if (places() >= 0) carry(Carries::places, places_);
+    // A pipe per rank: the owner that the kernel kills belongs to the pipe, not to the process. A process that attaches again
+    // keeps its lifeline: closing our end of it would kill the process.
+    int ends[2] = {-1, -1};
+    if (r.lifeline < 0 && pipe2(ends, O_CLOEXEC) == 0) {
+        r.lifeline = ends[1];
+        carry(lifeline, ends[0]);
+    }
+    bool sent = r.lifeline >= 0 && send(r.link, &w, sizeof w, fds, n);
+    if (!sent) *why = std::string(strerror(errno)) + " (errno " + std::to_string(errno) + ")";
+    if (ends[0] >= 0) close(ends[0]);
     return sent;
 }
 
 // The node's segment: empty, made when the first rank asks; a rank that attaches again finds a fresh one.
-int Job::memfd_of(int generation) {
-    while (int(memfds_.size()) <= generation) {
-        int fd = memfd_create("weft", MFD_CLOEXEC);
-        if (fd < 0) return -1;
-        memfds_.push_back(fd);
-    }
-    return memfds_[size_t(generation)];
+const weft::os::SharedFile& Job::segment_of(int generation) {
+    while (int(segments_.size()) <= generation) segments_.push_back(weft::os::make_shared_file("weft"));
+    return segments_[size_t(generation)];
 }
 
-bool Job::write_places() {
+// Made when the first rank asks; -1 where that cannot be: then ranks do without.
+int Job::places() {
+    if (placed_) return places_;
+    placed_ = true;
     std::vector<Place> places;
     for (const Rank& r : ranks_) places.push_back(r.start.place);
     size_t bytes = places.size() * sizeof(Place);
-    places_ = memfd_create("weft-places", MFD_CLOEXEC);
-    return places_ >= 0 && write(places_, places.data(), bytes) == ssize_t(bytes);
+    places_ = weft::os::make_shared_file("weft-places").fd;
+    if (places_ >= 0 && write(places_, places.data(), bytes) != ssize_t(bytes)) {
+        close(places_);
+        places_ = -1;
+    }
+    return places_;
 }
 
 void Job::hear_rank(Rank& r) {

@@ -54,7 +54,7 @@ int Job::run() {
         return 1;
     }
 
-    if (signal_fd_ < 0 || !open_door() || !write_places()) {
+    if (signal_fd_ < 0 || !open_door()) {
         say("cannot make the sockets that ranks call: %s (errno %d)", strerror(errno), errno);
         return 1;
     }

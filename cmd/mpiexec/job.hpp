@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "boot/protocol.hpp"
+#include "os/shared_file.hpp"
 #include "plan.hpp"
 #include "relay.hpp"
 #include "spawn.hpp"
@@ -68,10 +69,10 @@ private:
     void hear_stranger(int fd);
     void hear_rank(Rank& r);
     void welcome(const weft::boot::Hello& h, int link);
-    bool send_job(Rank& r);
-    int memfd_of(int generation);
-    bool write_places();
-    void release_memfds();
+    bool send_job(Rank& r, std::string* why);
+    const weft::os::SharedFile& segment_of(int generation);
+    int places();
+    void release_segments();
     // pending.cpp: what ranks wait for when time is up
     void time_is_up();
     void hear_answer(Rank& r, const char* text);
@@ -99,8 +100,9 @@ private:
     int listener_ = -1;
     std::string address_, cookie_;
     std::vector<int> strangers_;  // connected by name, hello not yet read
-    std::vector<int> memfds_;     // one per generation
-    int places_ = -1;             // a memfd with the Place of every rank
+    std::vector<weft::os::SharedFile> segments_;  // one per generation
+    int places_ = -1;             // a shared file with the Place of every rank
+    bool placed_ = false;
     uint64_t job_id_ = 0;
     int cpus_ = 1;
     Sink out_{1}, err_{2};

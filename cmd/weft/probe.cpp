@@ -23,7 +23,9 @@
 
 #include <fstream>
 
+#include "os/shared_file.hpp"
 #include "report.hpp"
+#include "wire/shm/layout.hpp"
 
 namespace weft_cmd {
 namespace {
@@ -74,10 +76,29 @@ struct Child {
     }
 };
 
+// How many ranks find room for what they share.
+int ranks_within(uint64_t bytes) {
+    int ranks = 1;
+    while (ranks < weft::wire::shm::max_ranks && weft::wire::shm::Layout{ranks + 1}.bytes() <= bytes) ranks++;
+    return ranks;
+}
+
 Finding memfd() {
-    int fd = static_cast<int>(syscall(SYS_memfd_create, "weft-doctor", MFD_CLOEXEC));
-    if (fd < 0)
-        return {"memfd", State::problem, "memfd_create: " + why(errno), "none: jobs of several ranks cannot share memory and do not start"};
+    weft::os::SharedFile file = weft::os::make_shared_file("weft-doctor");
+    int fd = file.fd;
+    if (fd < 0) {
+        char text[200];
+        describe_failure(file, text, sizeof text);
+        return {"memfd", State::problem, text, "jobs of several ranks cannot share memory and do not start; single processes do"};
+    }
+    if (file.bounded) {
+        int ranks = ranks_within(weft::os::room(fd));
+        close(fd);
+        std::string found = "memfd_create: " + why(file.memfd_error);
+        if (ranks < 2) return {"memfd", State::problem, found + "; /dev/shm has no room either", "jobs of several ranks do not start; single processes do"};
+        return {"memfd", State::stepped_around, found,
+                printf_string("a file in /dev/shm, which has room for jobs of up to %d ranks; the heap is not shared", ranks)};
+    }
     bool grows = ftruncate(fd, 1ll << 40) == 0;
     std::string limit = grows ? "" : why(errno);
     close(fd);
@@ -90,10 +111,11 @@ Finding fixed_address() {
     int fd = static_cast<int>(syscall(SYS_memfd_create, "weft-doctor", MFD_CLOEXEC));
     void* wanted = reinterpret_cast<void*>(heap_address);
     void* p = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0)
+    if (fd < 0) return {"fixed address", State::stepped_around, "not tried without a memfd", "runs without heap sharing; rings use offsets"};
+    if ( ftruncate(fd, static_cast<off_t>(bytes)) == 0)
         p = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0);
     int error = errno;
-    if (fd >= 0) close(fd);
+    close(fd);
     if (p == wanted) {
         munmap(p, bytes);
         return {"fixed address", State::ok, printf_string("64 GiB at %#llx", static_cast<unsigned long long>(heap_address)), ""};
@@ -158,10 +180,11 @@ Finding huge_pages() {
 
 Finding dev_shm() {
     struct statvfs s;
-    if (statvfs("/dev/shm", &s) != 0) return {"/dev/shm", State::stepped_around, "not mounted", "not used: the shared segment is a memfd"};
+    const char* instead = "used only where memfd is denied";
+    if (statvfs("/dev/shm", &s) != 0) return {"/dev/shm", State::stepped_around, "not mounted", instead};
     unsigned long long total = static_cast<unsigned long long>(s.f_blocks) * s.f_frsize;
     bool small = total < (256ull << 20);
-    return {"/dev/shm", small ? State::stepped_around : State::ok, human_bytes(total), small ? "not used: the shared segment is a memfd" : ""};
+    return {"/dev/shm", small ? State::stepped_around : State::ok, human_bytes(total), small ? instead : ""};
 }
 
 Finding processors() {

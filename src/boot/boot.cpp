@@ -48,6 +48,16 @@ int hello_by_name(const Hello& hello) {
     return s;
 }
 
+// Descriptors come without gaps; afterwards each is at its own place, segment, places, lifeline, or -1. False where others came
+// than were announced.
+bool sort_descriptors(const Welcome& w, int fds[3]) {
+    int came[3] = {fds[0], fds[1], fds[2]}, next = 0;
+    for (int i = 0; i < 3; i++) fds[i] = w.carries & 1u << i ? came[next++] : -1;
+    for (int i = 0; i < 3; i++)
+        if ((i < next) != (came[i] >= 0)) return false;
+    return (fds[0] >= 0 || w.size == 1) && (fds[2] >= 0 || w.generation > 0);
+}
+
 void take(Job* job, const Welcome& w, int link, int fds[3]) {
     job->rank = w.rank;
     job->size = w.size;
@@ -60,12 +70,13 @@ void take(Job* job, const Welcome& w, int link, int fds[3]) {
     job->generation = w.generation;
     job->id = w.job_id;
     job->memfd = fds[0];
+    job->bounded = w.bounded != 0;
     job->launcher = Launcher::mpiexec;
     job->singleton = false;
     job->info_bytes = w.text_bytes;
     memcpy(job->info, w.text, size_t(w.text_bytes));
     job->link = link;
-    job->places = static_cast<const Place*>(os::map_shared(fds[1], 0, size_t(w.size) * sizeof(Place), nullptr));
+    if (fds[1] >= 0) job->places = static_cast<const Place*>(os::map_shared(fds[1], 0, size_t(w.size) * sizeof(Place), nullptr));
     os::close_fd(&fds[1]);
     if (fds[2] >= 0) job->lifeline = fds[2];
 }
@@ -104,7 +115,7 @@ Err attach_mpiexec(Job* job, int64_t rank) {
         return Err::ok;
     }
     bool whole = n == int64_t(sizeof w) && w.magic == protocol_magic && w.say == Say::welcome && w.text_bytes >= 0 &&
-                 size_t(w.text_bytes) <= sizeof w.text && fds[0] >= 0 && fds[1] >= 0 && (fds[2] >= 0 || w.generation > 0);
+                 size_t(w.text_bytes) <= sizeof w.text && sort_descriptors(w, fds);
     if (!whole) {
         os::close_fd(&link);
         for (int& fd : fds) os::close_fd(&fd);

@@ -22,7 +22,8 @@ struct Job {
     int generation = 0;                // 0 the first time this process attaches
     uint64_t id = 0;                   // random, the same in all ranks; 0 for a singleton
     const struct Place* places = nullptr;  // of all ranks, as mpiexec placed them; null where nobody told
-    int memfd = -1;                    // the node's segment, empty until a rank sizes it; -1 for a singleton
+    int memfd = -1;                    // the node's segment, empty until a rank sizes it; -1 where the rank is alone
+    bool bounded = false;              // the segment is a file in /dev/shm instead (os/shared_file.hpp)
     Launcher launcher = Launcher::none;
     bool singleton = true;
     char host[256] = {};

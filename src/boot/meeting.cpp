@@ -5,6 +5,7 @@
 
 #include "os/memory.hpp"
 #include "os/process.hpp"
+#include "os/shared_file.hpp"
 
 namespace weft::boot {
 namespace {
@@ -19,6 +20,7 @@ struct Caller {
 struct Handout {
     uint64_t id;
     int32_t cpus;
+    int32_t bounded;
 };
 
 bool choose_names(Meeting* m) {
@@ -35,9 +37,18 @@ bool choose_names(Meeting* m) {
 }  // namespace
 
 Err open_meeting(Job* job, Meeting* m, char text[meeting_bytes]) {
-    job->memfd = os::make_memfd("weft");
-    if (job->memfd < 0 || !os::random_bytes(&job->id, sizeof job->id) || !choose_names(m))
-        return fail(Err::other, "rank 0 cannot make the node's segment");
+    if (job->node_size > 1) {
+        const os::SharedFile file = os::make_shared_file("weft");
+        if (file.fd < 0) {
+            char why[160];
+            os::describe_failure(file, why, sizeof why);
+            return fail(Err::other, "rank 0 cannot make the memory that ranks share: %s", why);
+        }
+        job->memfd = file.fd;
+        job->bounded = file.bounded;
+    }
+    if (!os::random_bytes(&job->id, sizeof job->id) || !choose_names(m))
+        return fail(Err::other, "rank 0 gets no random numbers");
     m->listener = os::listen_abstract(m->name);
     if (m->listener < 0) return fail(Err::other, "rank 0 cannot make the socket for its peers");
     snprintf(text, meeting_bytes, "%s!%s!%s", m->node, m->name, m->cookie);
@@ -71,7 +82,7 @@ Err hold_meeting(Job* job, Meeting* m) {
     int together = 0;
     for (uint64_t word : cpus) together += __builtin_popcountll(word);
     job->cpus = together > 0 ? together : 1;
-    Handout h{job->id, job->cpus};
+    Handout h{job->id, job->cpus, job->bounded};
     for (int i = 0; i < have; i++) {
         all = os::send_message(peers[i], &h, sizeof h, &job->memfd, 1) && all;
         os::close_fd(&peers[i]);
@@ -101,6 +112,7 @@ Err come_to_meeting(Job* job, const char* text) {
     if (!good) return fail(Err::other, "could not get the node's segment from rank 0");
     job->id = h.id;
     job->cpus = h.cpus;
+    job->bounded = h.bounded != 0;
     return Err::ok;
 }
 

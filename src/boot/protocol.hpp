@@ -13,18 +13,24 @@ inline constexpr char env_cookie[] = "WEFT_COOKIE";   // 32 hex digits; proves t
 inline constexpr char env_rank[] = "WEFT_RANK";
 inline constexpr char env_size[] = "WEFT_SIZE";
 
-inline constexpr uint32_t protocol_magic = 0x57465432;  // "WFT2"; another number is another version of the protocol
+inline constexpr uint32_t protocol_magic = 0x57465433;  // "WFT3"; another number is another version of the protocol
 inline constexpr int cookie_bytes = 33;                 // with the closing 0
 
 enum class Say : uint32_t {
     hello = 1,    // rank -> mpiexec; over the inherited socket it carries the far end of the rank's private socket
-    welcome,      // mpiexec -> rank: the job; carries the node's memfd, one with the Place of
-                  // every rank, and, the first time, the rank's lifeline
+    welcome,      // mpiexec -> rank: the job; carries the descriptors that it says
     refused,      // mpiexec -> rank: another process is this rank already
     finalized,    // rank -> mpiexec: from here on it may exit as it likes
     abort,        // rank -> mpiexec: end the job
     question,     // mpiexec -> rank: what do you wait for? Never taken from the socket, so that every waiting thread sees it
     answer,       // rank -> mpiexec: one per thread that waits
+};
+
+// Descriptors of a welcome, in this order.
+enum Carries : uint32_t {
+    segment = 1,   // the node's memory; not in a job of one rank
+    places = 2,    // the Place of every rank; not where there is no memory for it
+    lifeline = 4,  // the first time
 };
 
 struct Hello {
@@ -44,6 +50,8 @@ struct Welcome {
     int32_t cpus;        // CPUs the whole job may use on this node
     int32_t generation;  // how often this rank attached before
     int32_t app_size;    // ranks of this rank's program (MPI_INFO_ENV's maxprocs)
+    uint32_t carries;    // Carries
+    int32_t bounded;     // the segment is a file in /dev/shm (os/shared_file.hpp)
     int32_t text_bytes;  // of text[] in use: key\0value\0 ... for MPI_INFO_ENV
     uint64_t job_id;     // random, the same in all ranks
     char text[4096];

@@ -1,15 +1,22 @@
 #include "heap/segment.hpp"
 
 #include "os/memory.hpp"
+#include "os/shared_file.hpp"
 
 namespace weft::heap {
 
-Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires, bool fixed) {
+Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires, bool fixed, bool bounded) {
     fd = file;
     ranks = node_ranks;
     me = node_rank;
     wires_bytes = (bytes_for_wires + os::page_bytes - 1) / os::page_bytes * os::page_bytes;
-    if (!os::grow(fd, wires_bytes + slices_bytes())) {
+    if (bounded) {
+        fixed = false;
+        if (!os::allocate(fd, wires_bytes))
+            return fail(Err::no_mem, "%d ranks share %zu KiB of memory, and /dev/shm has no more than %zu KiB for it; make it larger "
+                        "(docker run --shm-size), or allow memfd_create, which needs none of it", ranks, wires_bytes >> 10,
+                        static_cast<size_t>(os::room(fd)) >> 10);
+    } else if (!os::grow(fd, wires_bytes + slices_bytes())) {
         // A file size limit: the wires still work, heap sharing does not.
         fixed = false;
         if (!os::grow(fd, wires_bytes))

@@ -21,8 +21,9 @@ struct Segment {
     bool same_address = false;  // pointers into `slices` mean the same in every rank
 
     // Maps `fd` (ownership stays with the caller). `fixed` asks for the common address; without it, or where the address is
-    // taken, the wires' part lands anywhere and the heap is not shared.
-    Err map(int file, int node_ranks, int node_rank, size_t bytes_for_wires, bool fixed);
+    // taken, the wires' part lands anywhere and the heap is not shared. Of a bounded file (os/shared_file.hpp) the wires' part
+    // is allocated, and the heap is not shared.
+    Err map(int file, int node_ranks, int node_rank, size_t bytes_for_wires, bool fixed, bool bounded = false);
     void unmap();
 
     char* slice(int rank) const { return slices + static_cast<uint64_t>(rank) * slice_bytes; }

@@ -63,7 +63,7 @@ Err open_lane(Process& p, const Settings& s) {
         if (p.segment == nullptr) return fail(Err::no_mem, "no memory for the segment");
         new (p.segment) heap::Segment();
         WEFT_TRY(p.segment->map(p.job->memfd, p.job->node_size, p.job->node_rank,
-                                wire::shm::Layout{p.job->node_size}.bytes(), !WEFT_THREADS_PRESET));
+                                wire::shm::Layout{p.job->node_size}.bytes(), !WEFT_THREADS_PRESET, p.job->bounded));
         base = p.segment->wires;
         os::allow_attach();
     }

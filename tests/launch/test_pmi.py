@@ -17,7 +17,7 @@ from test_boot import fields
 class Server:
     """Speaks the launcher's side of the PMI-1 wire protocol to `size` processes that it starts."""
 
-    def __init__(self, size, *words, change=lambda command, answer: answer, env=lambda rank: {}):
+    def __init__(self, size, *words, change=lambda command, answer: answer, env=lambda rank: {}, wrapper=()):
         self.size, self.change = size, change
         self.kvs, self.in_barrier, self.aborts, self.finalized, self.questions = {}, [], [], 0, []
         self.selector = selectors.DefaultSelector()
@@ -27,7 +27,7 @@ class Server:
             ours, theirs = socket.socketpair()
             variables = clean_environment(PMI_FD=str(theirs.fileno()), PMI_RANK=str(rank), PMI_SIZE=str(size))
             variables.update(env(rank))
-            self.processes.append(subprocess.Popen([PROBE, *words], env=variables, pass_fds=[theirs.fileno()],
+            self.processes.append(subprocess.Popen([*wrapper, PROBE, *words], env=variables, pass_fds=[theirs.fileno()],
                                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
             theirs.close()
             self.sockets.append(ours)
