@@ -90,7 +90,7 @@ private:
         ArgKind k = f_.args[i].kind;
         if (k == ArgKind::type_named || k == ArgKind::type_null || k == ArgKind::type_inout) return Err::ok;
         if (t->is(type::Type::unsupported))
-            return fail(Err::type, "a Fortran type whose size nobody has told (MPI_Abi_set_fortran_info) (argument %d, %s)",
+            return fail(Err::type, "a type that the Fortran compiler lacks (see MPI_Abi_set_fortran_info) (argument %d, %s)",
                         i + 1, name(i));
         if (k == ArgKind::type && !t->is(type::Type::committed))
             return fail(Err::type, "datatype is not committed (argument %d, %s)", i + 1, name(i));

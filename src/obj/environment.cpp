@@ -78,10 +78,10 @@ struct Told {
     Err error;
 };
 
-// A size from the info; 0 when the key is absent.
+// A size from the info.
 int size_told(Told& t, const char* key) {
     char text[32];
-    if (!info_lookup(t.info, key, text, sizeof text)) return 0;
+    if (!info_lookup(t.info, key, text, sizeof text)) return type::FortranSizes::untold;
     char* end = nullptr;
     long v = strtol(text, &end, 10);
     if (end == text || *end != 0 || v < 0 || v > 64) {
@@ -91,11 +91,12 @@ int size_told(Told& t, const char* key) {
     return static_cast<int>(v);
 }
 
-bool supported_told(const type::Row& row, void* arg) {
+int32_t supported_told(const type::Row& row, void* arg) {
     char key[64], text[32];
     int n = snprintf(key, sizeof key, "%s_supported", row.name);
     for (int i = 0; i < n; i++) key[i] = static_cast<char>(tolower(key[i]));
-    return info_lookup(static_cast<Told*>(arg)->info, key, text, sizeof text) && strcmp(text, "true") == 0;
+    if (!info_lookup(static_cast<Told*>(arg)->info, key, text, sizeof text)) return type::FortranSizes::untold;
+    return strcmp(text, "true") == 0;
 }
 
 bool power_of_two(int v) { return v > 0 && (v & (v - 1)) == 0; }

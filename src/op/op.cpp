@@ -102,7 +102,7 @@ const char* isa_name() { return best_kernels().name; }
 
 Err check(const Op& op, const type::Type& t) {
     if (op.code == Code::user) return Err::ok;
-    if (t.is(type::Type::unsupported)) return fail(Err::type, "%s has no size here (see MPI_Abi_set_fortran_info)", text(t));
+    if (t.is(type::Type::unsupported)) return fail(Err::type, "the Fortran compiler lacks %s (see MPI_Abi_set_fortran_info)", text(t));
     if (copies(op)) return t.is(type::Type::predefined) ? Err::ok : undefined(op, t);
     return kernel_of(op, t) ? Err::ok : undefined(op, t);
 }

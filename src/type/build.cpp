@@ -171,7 +171,7 @@ Err dup(const Type& old, Type** out) {
 }
 
 Err commit(Type& t) {
-    if (t.is(Type::unsupported)) return fail(Err::type, "this Fortran type has no size here (see MPI_Abi_set_fortran_info)");
+    if (t.is(Type::unsupported)) return fail(Err::type, "the Fortran compiler lacks this type (see MPI_Abi_set_fortran_info)");
     // The program was made by the constructor, from those of its parts; nothing is left to do but to say so.
     if (!t.is(Type::predefined)) t.flags |= Type::committed;
     return Err::ok;

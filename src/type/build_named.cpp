@@ -45,7 +45,7 @@ Err keep(Type* t) {
 
 const Type& id(int abi_value) { return *predefined_at(abi_value); }
 
-// The first of these types that this build has with `size` bytes: Fortran's if a Fortran layer is there, else C's.
+// The first of these types that has `size` bytes: Fortran's, or C's where the Fortran compiler lacks it.
 struct Candidate {
     int16_t fortran, c;
 };

@@ -162,7 +162,7 @@ void Builder::add_address(int64_t v) {
 
 Err Builder::add_type(const Type& old) {
     if (old.kind != Kind::type) return fail(Err::type, "a datatype to build from is no datatype");
-    if (old.is(Type::unsupported)) return fail(Err::type, "this Fortran type has no size here (see MPI_Abi_set_fortran_info)");
+    if (old.is(Type::unsupported)) return fail(Err::type, "the Fortran compiler lacks this type (see MPI_Abi_set_fortran_info)");
     Contents& k = layout_->contents;
     retain(old);
     k.types[k.n_types++] = &old;

@@ -133,14 +133,14 @@ TEST(External, RandomTypesAreTheirElements) {
     }
 }
 
-TEST(Named, KindsAndSizesWithoutFortran) {
+TEST(Named, KindsAndSizes) {
     const Type *t, *again;
     ASSERT_EQ(match_size(193, 8, &t), Err::ok);
-    EXPECT_EQ(t, &at(0x214));
+    EXPECT_EQ(t, &at(0x2da));
     ASSERT_EQ(match_size(192, 2, &t), Err::ok);
-    EXPECT_EQ(t, &at(0x248));
+    EXPECT_EQ(t, &at(0x2c9));
     ASSERT_EQ(match_size(194, 16, &t), Err::ok);
-    EXPECT_EQ(t, &at(0x216));
+    EXPECT_EQ(t, &at(0x2e3));
     EXPECT_EQ(match_size(193, 3, &t), Err::arg);
     EXPECT_EQ(match_size(7, 4, &t), Err::arg);
 
@@ -183,23 +183,44 @@ TEST(Named, ValueIndexTellsItsParts) {
     EXPECT_EQ(value_index(at(0x200), at(0x209), &t), Err::type);
 }
 
+// As compilers make them: a program in C may use them without a Fortran layer.
+TEST(Named, FortranTypesHaveTheirDefaultSizes) {
+    struct Want { int id, size, align; Elem elem, index; };
+    for (const Want& w : {Want{0x218, 4, 4, Elem::l32, Elem::none}, Want{0x219, 4, 4, Elem::i32, Elem::none},
+                          Want{0x21a, 4, 4, Elem::f32, Elem::none}, Want{0x21b, 8, 4, Elem::cf32, Elem::none},
+                          Want{0x21c, 8, 8, Elem::f64, Elem::none}, Want{0x21d, 16, 8, Elem::cf64, Elem::none},
+                          Want{0x230, 8, 4, Elem::f32, Elem::f32}, Want{0x231, 16, 8, Elem::f64, Elem::f64},
+                          Want{0x232, 8, 4, Elem::i32, Elem::i32}, Want{0x2c1, 1, 1, Elem::i8, Elem::none},
+                          Want{0x2e1, 16, 16, Elem::i128, Elem::none}, Want{0x2eb, 32, 16, Elem::cf128, Elem::none}}) {
+        const Type& t = at(w.id);
+        EXPECT_TRUE(t.is(Type::committed) && t.is(Type::dense) && !t.is(Type::unsupported)) << name_of(t);
+        EXPECT_TRUE(t.size == w.size && t.extent == w.size && t.true_extent == w.size) << name_of(t);
+        EXPECT_TRUE(static_cast<int>(t.align) == w.align && t.elem == w.elem && t.index == w.index) << name_of(t);
+    }
+}
+
 // The last of all: it changes the table for good.
 TEST(ZFortran, SizesComeFromAFortranLayer) {
-    EXPECT_TRUE(at(0x219).is(Type::unsupported));
-    Type* derived;
-    EXPECT_EQ(contiguous(Width::classic, 2, at(0x219), &derived), Err::type);
-    auto supported = [](const Row& r, void*) { return std::string(r.name) != "MPI_INTEGER16"; };
+    constexpr int32_t untold = FortranSizes::untold;
+    auto supported = [](const Row& r, void*) -> int32_t {
+        const std::string name = r.name;
+        return name == "MPI_INTEGER16" ? 0 : name == "MPI_INTEGER8" ? untold : 1;
+    };
     EXPECT_EQ(set_fortran_sizes({4, 3, 4, 8, supported, nullptr}), Err::arg);
-    EXPECT_TRUE(at(0x2d1).is(Type::unsupported));
-    ASSERT_EQ(set_fortran_sizes({4, 8, 4, 8, supported, nullptr}), Err::ok);
+    EXPECT_FALSE(at(0x2e1).is(Type::unsupported));
+    ASSERT_EQ(set_fortran_sizes({untold, 8, 4, 0, supported, nullptr}), Err::ok);
+    EXPECT_EQ(at(0x218).size, 4);
     EXPECT_EQ(at(0x219).size, 8);
     EXPECT_EQ(at(0x219).elem, Elem::i64);
     EXPECT_EQ(at(0x21b).size, 8);
     EXPECT_EQ(at(0x21b).align, 4u);
     EXPECT_EQ(at(0x232).extent, 16);
     EXPECT_TRUE(at(0x232).is_pair());
-    EXPECT_FALSE(at(0x2d1).is(Type::unsupported));
-    EXPECT_TRUE(at(0x2e1).is(Type::unsupported));
+    EXPECT_FALSE(at(0x2d1).is(Type::unsupported) || at(0x2d9).is(Type::unsupported));
+    for (int missing : {0x2e1, 0x21c, 0x21d, 0x231})
+        EXPECT_TRUE(at(missing).is(Type::unsupported) && !at(missing).is(Type::committed)) << missing;
+    Type* derived;
+    EXPECT_EQ(contiguous(Width::classic, 2, at(0x21c), &derived), Err::type);
     const Type* t;
     ASSERT_EQ(match_size(192, 4, &t), Err::ok);
     EXPECT_EQ(t, &at(0x2d1));

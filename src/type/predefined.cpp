@@ -34,7 +34,6 @@ constexpr Type make(int i) {
         return Type{{Kind::null_handle, null_id}, Type::named, 1, 0, 0, 0, 0, 0, {1}, Elem::none, Elem::none, 0, nullptr, nullptr};
     const Row& r = rows[i - 2];
     uint32_t flags = always | density(r.elem, r.index, r.size, r.extent);
-    if (r.fortran != Fortran::no) flags = (flags & ~uint32_t{Type::committed}) | Type::unsupported;
     Layout* layout = flags & Type::contiguous ? nullptr : const_cast<Layout*>(&short_int_layout);
     int64_t true_extent = r.index == Elem::none ? r.size : pair_layout(r.elem, r.index).span;
     return Type{{Kind::type, r.id}, flags, r.align, r.size, r.extent, 0, 0, true_extent, {1}, r.elem, r.index, 0, layout, nullptr};
@@ -58,7 +57,7 @@ const char* name_of(const Type& t) {
 namespace {
 
 struct Told {
-    int size;          // 0: missing
+    int size;          // 0: missing; FortranSizes::untold
     Elem elem, index;
 };
 
@@ -80,9 +79,15 @@ Elem integer_of(int size) { return by_size(size, Elem::i8, Elem::i16, Elem::i32,
 Elem real_of(int size) { return by_size(size, none, Elem::f16, Elem::f32, Elem::f64, Elem::f128); }
 Elem complex_of(int size) { return by_size(size, none, Elem::cf16, Elem::cf32, Elem::cf64, Elem::cf128); }
 
-void make_supported(Type& t) { t.flags = (t.flags & ~uint32_t{Type::unsupported}) | Type::committed; }
+void set_supported(Type& t, bool there) {
+    const uint32_t others = t.flags & ~uint32_t{Type::unsupported | Type::committed};
+    t.flags = others | (there ? Type::committed : Type::unsupported);
+}
 
-bool possible(int size, Elem e) { return size == 0 || e != none; }
+bool possible(int size, Elem e) { return size == 0 || size == FortranSizes::untold || e != none; }
+
+// Of two parts each.
+int twice(int size) { return size > 0 ? 2 * size : size; }
 
 Told told_of(Fortran f, const FortranSizes& s) {
     switch (f) {
@@ -90,12 +95,12 @@ Told told_of(Fortran f, const FortranSizes& s) {
     case Fortran::integer: return {s.integer, integer_of(s.integer), none};
     case Fortran::real: return {s.real, real_of(s.real), none};
     case Fortran::double_precision: return {s.double_precision, real_of(s.double_precision), none};
-    case Fortran::complex: return {2 * s.real, complex_of(s.real), none};
-    case Fortran::double_complex: return {2 * s.double_precision, complex_of(s.double_precision), none};
-    case Fortran::two_real: return {2 * s.real, real_of(s.real), real_of(s.real)};
+    case Fortran::complex: return {twice(s.real), complex_of(s.real), none};
+    case Fortran::double_complex: return {twice(s.double_precision), complex_of(s.double_precision), none};
+    case Fortran::two_real: return {twice(s.real), real_of(s.real), real_of(s.real)};
     case Fortran::two_double_precision:
-        return {2 * s.double_precision, real_of(s.double_precision), real_of(s.double_precision)};
-    case Fortran::two_integer: return {2 * s.integer, integer_of(s.integer), integer_of(s.integer)};
+        return {twice(s.double_precision), real_of(s.double_precision), real_of(s.double_precision)};
+    case Fortran::two_integer: return {twice(s.integer), integer_of(s.integer), integer_of(s.integer)};
     default: return {0, none, none};
     }
 }
@@ -113,16 +118,18 @@ Err set_fortran_sizes(const FortranSizes& s) {
         Type& t = predefined[i + 2];
         if (r.fortran == Fortran::no) continue;
         if (r.fortran == Fortran::sized) {
-            if (s.supported && s.supported(r, s.arg)) make_supported(t);
+            const int32_t there = s.supported ? s.supported(r, s.arg) : FortranSizes::untold;
+            if (there != FortranSizes::untold) set_supported(t, there == 1);
             continue;
         }
         Told told = told_of(r.fortran, s);
+        if (told.size == FortranSizes::untold) continue;
+        set_supported(t, told.size != 0);
         if (told.size == 0) continue;
         t.elem = told.elem;
         t.index = told.index;
         t.size = t.extent = t.true_extent = told.size;
         t.align = static_cast<uint32_t>(align_of(told.elem));
-        make_supported(t);
     }
     return Err::ok;
 }

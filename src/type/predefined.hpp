@@ -6,7 +6,7 @@
 
 namespace weft::type {
 
-// Which Fortran type's size decides this one's; `sized` types carry it in their name but may still be missing.
+// Which Fortran type's size decides this one's; `sized` types carry it in their name, but a compiler may lack them.
 enum class Fortran : uint8_t {
     no, sized, logical, integer, real, double_precision, complex, double_complex,
     two_real, two_double_precision, two_integer,
@@ -21,7 +21,7 @@ struct Row {
     Fortran fortran;
 };
 
-// What the compiler knows of each. Fortran types without a size have none until set_fortran_sizes.
+// What the compiler knows of each. Fortran's types are as compilers make them by default, until set_fortran_sizes.
 inline constexpr Row rows[] = {
     {0x201, "MPI_AINT", Elem::i64, Elem::none, 8, 8, 8, 8, Fortran::no},
     {0x202, "MPI_COUNT", Elem::i64, Elem::none, 8, 8, 8, 8, Fortran::no},
@@ -41,12 +41,12 @@ inline constexpr Row rows[] = {
     {0x214, "MPI_DOUBLE", Elem::f64, Elem::none, 8, 8, 8, 8, Fortran::no},
     {0x216, "MPI_C_DOUBLE_COMPLEX", Elem::cf64, Elem::none, 16, 16, 8, 16, Fortran::no},
     {0x217, "MPI_CXX_DOUBLE_COMPLEX", Elem::cf64, Elem::none, 16, 16, 8, 16, Fortran::no},
-    {0x218, "MPI_LOGICAL", Elem::none, Elem::none, 0, 0, 1, 4, Fortran::logical},
-    {0x219, "MPI_INTEGER", Elem::none, Elem::none, 0, 0, 1, 4, Fortran::integer},
-    {0x21a, "MPI_REAL", Elem::none, Elem::none, 0, 0, 1, 4, Fortran::real},
-    {0x21b, "MPI_COMPLEX", Elem::none, Elem::none, 0, 0, 1, 8, Fortran::complex},
-    {0x21c, "MPI_DOUBLE_PRECISION", Elem::none, Elem::none, 0, 0, 1, 8, Fortran::double_precision},
-    {0x21d, "MPI_DOUBLE_COMPLEX", Elem::none, Elem::none, 0, 0, 1, 16, Fortran::double_complex},
+    {0x218, "MPI_LOGICAL", Elem::l32, Elem::none, 4, 4, 4, 4, Fortran::logical},
+    {0x219, "MPI_INTEGER", Elem::i32, Elem::none, 4, 4, 4, 4, Fortran::integer},
+    {0x21a, "MPI_REAL", Elem::f32, Elem::none, 4, 4, 4, 4, Fortran::real},
+    {0x21b, "MPI_COMPLEX", Elem::cf32, Elem::none, 8, 8, 4, 8, Fortran::complex},
+    {0x21c, "MPI_DOUBLE_PRECISION", Elem::f64, Elem::none, 8, 8, 8, 8, Fortran::double_precision},
+    {0x21d, "MPI_DOUBLE_COMPLEX", Elem::cf64, Elem::none, 16, 16, 8, 16, Fortran::double_complex},
     {0x21e, "MPI_CHARACTER", Elem::character, Elem::none, 1, 1, 1, 1, Fortran::no},
     {0x220, "MPI_LONG_DOUBLE", Elem::f80, Elem::none, 16, 16, 16, 16, Fortran::no},
     {0x224, "MPI_C_LONG_DOUBLE_COMPLEX", Elem::cf80, Elem::none, 32, 32, 16, 32, Fortran::no},
@@ -57,9 +57,9 @@ inline constexpr Row rows[] = {
     {0x22b, "MPI_2INT", Elem::i32, Elem::i32, 8, 8, 4, 8, Fortran::no},
     {0x22c, "MPI_SHORT_INT", Elem::i16, Elem::i32, 6, 8, 4, 6, Fortran::no},
     {0x22d, "MPI_LONG_DOUBLE_INT", Elem::f80, Elem::i32, 20, 32, 16, 20, Fortran::no},
-    {0x230, "MPI_2REAL", Elem::none, Elem::none, 0, 0, 1, 8, Fortran::two_real},
-    {0x231, "MPI_2DOUBLE_PRECISION", Elem::none, Elem::none, 0, 0, 1, 16, Fortran::two_double_precision},
-    {0x232, "MPI_2INTEGER", Elem::none, Elem::none, 0, 0, 1, 8, Fortran::two_integer},
+    {0x230, "MPI_2REAL", Elem::f32, Elem::f32, 8, 8, 4, 8, Fortran::two_real},
+    {0x231, "MPI_2DOUBLE_PRECISION", Elem::f64, Elem::f64, 16, 16, 8, 16, Fortran::two_double_precision},
+    {0x232, "MPI_2INTEGER", Elem::i32, Elem::i32, 8, 8, 4, 8, Fortran::two_integer},
     {0x238, "MPI_C_BOOL", Elem::boolean, Elem::none, 1, 1, 1, 1, Fortran::no},
     {0x239, "MPI_CXX_BOOL", Elem::boolean, Elem::none, 1, 1, 1, 1, Fortran::no},
     {0x23c, "MPI_WCHAR", Elem::wide, Elem::none, 4, 4, 4, 2, Fortran::no},
@@ -142,13 +142,14 @@ inline const Row* row_of(const Type& t) {
 // The name a predefined type starts with, or "".
 const char* name_of(const Type& t);
 
-// The sizes of Fortran's types, as a Fortran layer tells them. 0: this compiler lacks it.
+// The sizes of Fortran's types, as a Fortran layer tells them. 0: this compiler lacks it; untold: as it was.
 struct FortranSizes {
+    static constexpr int32_t untold = -1;
     int32_t logical, integer, real, double_precision;
-    bool (*supported)(const Row& sized, void* arg);   // is this LOGICALn, INTEGERn, REALn, COMPLEXn there?
+    int32_t (*supported)(const Row& sized, void* arg);   // is this LOGICALn, INTEGERn, REALn, COMPLEXn there? 1, 0 or untold
     void* arg;
 };
-// Gives the Fortran types their sizes and meaning. Err::arg, and nothing changed, for a size no type can have.
+// Gives the Fortran types other sizes and meanings. Err::arg, and nothing changed, for a size no type can have.
 Err set_fortran_sizes(const FortranSizes& sizes);
 
 }  // namespace weft::type

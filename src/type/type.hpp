@@ -30,7 +30,7 @@ struct alignas(64) Type : Object {
         dense = 4,        // count elements are exactly count*size bytes, starting at the buffer: a memcpy
         contiguous = 8,   // one element is one run of `size` bytes at true_lb (but extent may differ)
         absolute = 16,    // built from addresses: a null buffer (MPI_BOTTOM) makes sense with it
-        unsupported = 32, // a Fortran type whose size nobody has said: not committed, use is MPI_ERR_TYPE
+        unsupported = 32, // a Fortran type that the compiler lacks (set_fortran_sizes): not committed, use is MPI_ERR_TYPE
         named = 64,       // its handle is its ABI number (`id`); all others' handles are their addresses
         marked_lb = 128,  // the lower bound was set by the user (resized, subarray), here or further in
         marked_ub = 256,  // likewise the upper bound
