@@ -5,6 +5,7 @@
 #   make demo [PEERS=1]   two ranks, a table and a picture; PEERS=1 installs other MPI libraries to compare with
 #   make install PREFIX=/usr/local      make uninstall PREFIX=/usr/local
 #   make asan | tsan      the same tests under the sanitizers
+#   make ci [PARTS="release clang single address thread"] [SHARE=n]    what continuous integration runs, or parts of it
 #   make wheel | deb      packs the build for pip or for Debian, into dist/
 #   make deps             names the Debian packages that are missing
 
@@ -12,12 +13,14 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
 PEERS  ?= 0
+PARTS  ?=
+SHARE  ?=
 # Extra arguments, e.g. `make test CTEST="-R mpi"`.
 CTEST  ?=
 CMAKE_ARGS ?=
 PYTHON ?= python3
 
-.PHONY: all build configure deps test demo bars install uninstall asan tsan conformance peers wheel deb clean
+.PHONY: all build configure deps test demo bars install uninstall asan tsan ci conformance peers wheel deb clean
 
 all: build
 
@@ -52,6 +55,9 @@ asan tsan: deps
 	cmake --build build-$@ -j $(JOBS)
 	ctest --test-dir build-$@ --output-on-failure $(CTEST)
 
+ci:
+	@JOBS=$(JOBS) bash .ci/run $(if $(SHARE),--share $(SHARE)) $(PARTS)
+
 conformance: build
 	$(PYTHON) tests/apps/mpi4py.py conformance --build-dir $(BUILD)
 
@@ -67,4 +73,4 @@ wheel deb: build
 	$(PYTHON) packaging/$@.py --build-dir $(BUILD)
 
 clean:
-	cmake -E rm -rf $(BUILD) build-asan build-tsan build-single
+	cmake -E rm -rf $(BUILD) build-asan build-tsan build-single build-clang

@@ -2,7 +2,11 @@
 set(WEFT_ARCH "-march=x86-64-v2" CACHE STRING "instruction set of the library")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+option(WEFT_WERROR "warnings are errors: continuous integration, not users' compilers" OFF)
 add_compile_options(-Wall -Wextra -Wshadow -Wno-unused-parameter ${WEFT_ARCH})
+if(WEFT_WERROR)
+  add_compile_options(-Werror)
+endif()
 set(WEFT_LIB_FLAGS
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>
   -fvisibility=hidden -fPIC -ftls-model=initial-exec -fno-semantic-interposition -ffunction-sections)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the Debian packages that the build and the tests need and that are not here; without root it names them and
-# stops with the command to give.
-packages="g++ make cmake ninja-build libgtest-dev libhwloc-dev valgrind python3 python3-dev python3-venv pkg-config"
+# deps.sh [PACKAGE ...]: installs the Debian packages that the build and the tests need and that are not here, and those
+# named (continuous integration adds clang); without root it names them and stops with the command to give.
+packages="g++ make cmake ninja-build libgtest-dev libhwloc-dev valgrind python3 python3-dev python3-venv pkg-config $*"
 
 missing=""
 for package in $packages; do
@@ -10,6 +10,7 @@ for package in $packages; do
         ninja-build) command -v ninja >/dev/null 2>&1 && continue ;;
         libgtest-dev) [ -e /usr/include/gtest/gtest.h ] && continue ;;
         libhwloc-dev) [ -e /usr/include/hwloc.h ] && continue ;;
+        clang) command -v clang++ >/dev/null 2>&1 && continue ;;
         python3-venv) python3 -c 'import venv, ensurepip' >/dev/null 2>&1 && continue ;;
         python3-dev) python3 -c 'import os, sysconfig, sys
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' >/dev/null 2>&1 && continue ;;

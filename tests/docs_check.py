@@ -23,7 +23,7 @@ def tracked(root):
         out = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], check=True, capture_output=True).stdout
         names = [name for name in out.decode().split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
-        skip = {".git", "build", "build-asan", "build-tsan", "build-single"}
+        skip = {".git", "build", "build-asan", "build-tsan", "build-single", "build-clang"}
         names = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and not skip & set(p.relative_to(root).parts)]
     return [root / name for name in names if (root / name).is_file()]
 

@@ -122,7 +122,7 @@ Err cart_sub(Process& p, Comm& c, const int* remain_dims, Comm** out) {
     const Topology* t = nullptr;
     WEFT_TRY(grid_of(c, &t));
     Grid g(*t);
-    int32_t tag = comm::take_tag(c), kept = 0, size = 1;
+    int32_t tag = comm::take_tag(c), kept = 0;
     auto* ints = static_cast<int32_t*>(malloc((static_cast<size_t>(c.size) + 4 * static_cast<size_t>(g.ndims) + 1) * 4));
     if (ints == nullptr) return fail(Err::no_mem, "no memory for a slice of the grid");
     int32_t *dims = ints, *periods = dims + g.ndims, *coords = periods + g.ndims, *members = coords + g.ndims;
@@ -130,7 +130,6 @@ Err cart_sub(Process& p, Comm& c, const int* remain_dims, Comm** out) {
         if (remain_dims[i] == 0) continue;
         dims[kept] = g.dims[i];
         periods[kept++] = g.periods[i];
-        size *= g.dims[i];
     }
     int32_t n = 0;
     for (int32_t r = 0; r < c.size; r++) {

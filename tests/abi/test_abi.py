@@ -43,7 +43,7 @@ class Header(Programs):
                 for prefix in ('', 'P'):
                     lines.append(f'    {{ {pointer_type(f, "f")} = {prefix}{f["name"]}; (void)f; }}')
             lines.append('    return 0;\n}')
-            source = self.write(f'prototypes.{suffix}', '\n'.join(lines))
+            source = self.write(f'prototypes.{suffix}', '\n'.join(lines) + '\n')
             self.link(source, standard, '-Wall', '-Wextra', '-Werror', '-pedantic')
 
     def test_callbacks_and_types(self):

@@ -5,7 +5,7 @@
 // Arguments: seed, iterations; to look closer: the number of one call, of one form.
 #include "check.h"
 
-enum { most_ranks = 16, most_count = 40, large_count = 20000, guard = 64, n_shapes = 3 };
+enum { most_ranks = 64, most_count = 40, large_count = 20000, guard = 64, n_shapes = 3 };
 enum call { BARRIER, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, REDUCE,
             ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN, calls };
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, forms };

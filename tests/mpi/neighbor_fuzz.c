@@ -3,7 +3,7 @@
 // differ, up to three under way at once. Nothing but the results may change in any buffer. Arguments: seed, iterations.
 #include "check.h"
 
-enum { most_ranks = 12, most_edges = 24, most_count = 30, guard = 64 };
+enum { most_ranks = 64, most_edges = 24, most_count = 30, guard = 64 };
 enum call { ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, calls };
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, forms };
 static const char* const call_names[] = {"allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"};

@@ -127,7 +127,7 @@ void both_ways(uint32_t most_chunks, uint32_t most_bytes, Taking::Choice choice,
         End& r = turns() % 2 != 0 ? a : b;
         if (turns() % 3 != 0) r.poll<3>();
     }
-    while (a.poll<64>() | b.poll<64>()) {}
+    while (int{a.poll<64>()} + int{b.poll<64>()} > 0) {}
     EXPECT_EQ(a.taken, b.chunks);
     EXPECT_EQ(b.taken, a.chunks);
     EXPECT_GT(a.chunks, 200u);
@@ -187,7 +187,7 @@ void stops_nobody(uint32_t chunks, uint32_t bytes) {
     EXPECT_EQ(b.lent, chunks);
     for (uint32_t i = 0; i < 2000 && !testing::Test::HasFailure(); ++i)
         while (!a.send(1 + i * 997 % bytes)) ASSERT_TRUE(b.poll<1>()) << i;
-    while (a.poll<64>() | b.poll<64>()) {}
+    while (int{a.poll<64>()} + int{b.poll<64>()} > 0) {}
     EXPECT_EQ(a.taken, b.chunks);
     EXPECT_EQ(b.taken, a.chunks);
 }
