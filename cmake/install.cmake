@@ -19,8 +19,15 @@ endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/modulefile.in ${PROJECT_BINARY_DIR}/installed/modulefile @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/installed/modulefile
   DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/modulefiles/mpi RENAME weft-${CMAKE_SYSTEM_PROCESSOR})
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md
-  ${PROJECT_SOURCE_DIR}/packaging/LICENSE.hwloc DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/LICENSE.hwloc DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Every document, where the others expect it: a link that works in the source tree works in an installation, too.
+foreach(document IN ITEMS LICENSE README.md CHANGELOG.md CONTRIBUTING.md AGENTS.md bench/README.md tables/README.md)
+  get_filename_component(folder ${document} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json")
 
 # The manual pages of the calls come from the tables, as mpi.h does.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)

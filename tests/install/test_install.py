@@ -3,6 +3,7 @@ pkg-config, CMake's own FindMPI; then removes it by `make uninstall`'s script an
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -250,6 +251,29 @@ class Installed(unittest.TestCase):
                 r = subprocess.run([self.bin / command.split()[0], *command.split()[1:]], stdout=full, stderr=subprocess.PIPE, text=True)
                 self.assertNotEqual(r.returncode, 0)
                 self.assertRegex(r.stderr, "(?i)No space left on device|I/O error|write error")
+
+    def test_documents(self):
+        # Every link of every installed document leads to something that is installed, and not to a folder without a page.
+        home = next(self.prefix.glob("share/doc/*/README.md")).parent
+        pages = sorted(home.rglob("*.md"))
+        self.assertGreater(len(pages), 15)
+        links = 0
+        for page in pages:
+            text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S)
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                links += 1
+                name, _, section = target.partition("#")
+                found = (page.parent / name).resolve() if name else page
+                where = f"{page.relative_to(home)}: {target}"
+                self.assertTrue(found.is_relative_to(home.resolve()) or found == page, f"{where} leads out of the installation")
+                self.assertTrue(found.is_file(), f"{where} leads nowhere")
+                if section:
+                    titles = [re.sub(r"[^\w\- ]", "", t.strip().lower()).replace(" ", "-")
+                              for t in re.findall(r"^#+ (.+)$", found.read_text(), flags=re.M)]
+                    self.assertIn(section, titles, where)
+        self.assertGreater(links, 30)
 
     def test_uninstall(self):
         # Into the first place again, by its own list.
