@@ -75,6 +75,13 @@ bool same_user(int sock, pid_t* pid) {
     return true;
 }
 
+// Closes the socket of a process that may not join, and tells it why.
+void deny(int sock, Say why) {
+    Denied no{protocol_magic, why, geteuid()};
+    send(sock, &no, sizeof no, nullptr, 0);
+    close(sock);
+}
+
 bool is_hello(const Hello& h, ssize_t bytes) {
     return bytes == ssize_t(sizeof h) && h.magic == protocol_magic && h.say == Say::hello;
 }
@@ -110,7 +117,8 @@ void Job::hear_listener() {
         int s = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
         if (s < 0) return;
         pid_t pid;
-        if (strangers_.size() < 1024 && same_user(s, &pid)) strangers_.push_back(s);
+        if (!same_user(s, &pid)) deny(s, Say::other_user);
+        else if (strangers_.size() < 1024) strangers_.push_back(s);
         else close(s);
     }
 }
@@ -126,10 +134,8 @@ void Job::hear_stranger(int fd) {
 void Job::welcome(const Hello& h, int link) {
     pid_t pid = 0;
     bool known = h.rank >= 0 && h.rank < int(ranks_.size()) && memcmp(h.cookie, cookie_.c_str(), cookie_bytes) == 0;
-    if (!known || !same_user(link, &pid)) {
-        close(link);
-        return;
-    }
+    if (!known) return deny(link, Say::other_job);
+    if (!same_user(link, &pid)) return deny(link, Say::other_user);
     Rank& r = ranks_[size_t(h.rank)];
     // The same process may finalise and start again (sessions); any other one is a rank's child.
     bool again = r.attached && r.finalized && pid > 0 && pid == r.mpi_pid;
@@ -268,7 +274,8 @@ void Job::hear_rank(Rank& r) {
             int status = m.abort.code & 255;
             std::string text = m.abort.text[0] ? std::string(": ") + m.abort.text : "";
             suspect(r, status || !m.abort.code ? status : 1,
-                    "called MPI_Abort with code " + std::to_string(m.abort.code) + text);
+                    (m.abort.by_error ? "was ended by an MPI error, code " : "called MPI_Abort with code ") +
+                    std::to_string(m.abort.code) + text);
         }
     }
 }

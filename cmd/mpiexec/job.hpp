@@ -18,6 +18,13 @@
 
 namespace mpiexec {
 
+// What the kernel says a process does (pending.cpp).
+struct Activity {
+    char state = '?';           // one letter, as in /proc
+    double cpu_s = 0;           // time it has used
+    double kept_waiting_s = 0;  // time its main thread was ready to run, but did not
+};
+
 struct Rank {
     Start start;
     pid_t pid = -1;         // the process mpiexec started
@@ -33,10 +40,10 @@ struct Rank {
     int attaches = 0;
     uint64_t lost_at_ns = 0;  // the MPI process ended, its wrapper has not yet
     std::unique_ptr<LineReader> out, err;
-    // What it said when asked what it waits for, one answer per thread; and the CPU time it had used when it was asked.
+    // What it said when asked what it waits for, one answer per thread.
     bool asked = false;
     std::vector<std::string> answers;
-    double cpu_s = 0;
+    Activity when_asked;
 
     bool running() const { return !reaped || (attached && !gone && !finalized); }
 };

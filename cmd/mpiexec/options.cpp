@@ -323,6 +323,9 @@ size_t distance(std::string_view a, std::string_view b) {
     for (const Option& o : options)
         for (const std::string& known : split(o.names, ' '))
             if (size_t d = distance(name, known); d < least) least = d, best = known;
+    // A third of the letters may be wrong; what is further off helps nobody.
+    if (least > std::max<size_t>(name.size() / 3, 1) || least >= name.size())
+        die(usage_error, "unknown option %s (mpiexec -h lists all)", word.c_str());
     die(usage_error, "unknown option %s; the nearest known one is -%s (mpiexec -h lists all)", word.c_str(), best.c_str());
 }
 

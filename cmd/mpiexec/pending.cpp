@@ -18,19 +18,40 @@ namespace {
 constexpr uint64_t patience_ns = 2000000000;        // a waiting rank looks every 0.1 s, later on a busy machine
 constexpr uint64_t other_threads_ns = 200000000;    // of a rank that has answered
 
-// User and system time of a process so far; 0 where it is gone.
-double cpu_seconds(pid_t pid) {
+// What the kernel knows of a process that does not answer.
+Activity activity_of(pid_t pid) {
+    Activity a;
     std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
     std::string line;
     std::getline(in, line);
     size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos) return 0;
+    if (name_end == std::string::npos) return a;
     std::istringstream fields(line.substr(name_end + 1));
     std::string field;
-    for (int i = 3; i < 14; i++) fields >> field;  // state is the third field, utime and stime the 14th and 15th
+    fields >> a.state;                             // the third field
+    for (int i = 4; i < 14; i++) fields >> field;  // utime and stime are the 14th and 15th
     double user = 0, system = 0;
     fields >> user >> system;
-    return (user + system) / double(sysconf(_SC_CLK_TCK));
+    a.cpu_s = (user + system) / double(sysconf(_SC_CLK_TCK));
+    // Of the main thread: nanoseconds on a CPU, and ready but waiting for one. Not every kernel counts them.
+    std::ifstream schedule("/proc/" + std::to_string(pid) + "/schedstat");
+    double ran = 0, waited = 0;
+    if (schedule >> ran >> waited) a.kept_waiting_s = waited / 1e9;
+    return a;
+}
+
+std::string percent(double share) { return std::to_string(int(std::max(share, 0.0) * 100 + 0.5)) + " %"; }
+
+// What a rank does that was asked `seconds` ago and has not answered.
+std::string silence(const Activity& then, const Activity& now, double seconds) {
+    double used = (now.cpu_s - then.cpu_s) / seconds, kept_waiting = (now.kept_waiting_s - then.kept_waiting_s) / seconds;
+    std::string cpu = "it used " + percent(used) + " of a CPU while it was asked";
+    if (now.state == 'T' || now.state == 't')
+        return "is stopped (by SIGSTOP, a terminal or a debugger), so it cannot say what it does; SIGCONT lets it go on";
+    if (now.state == 'D') return "waits in the kernel, for a disk or a file server as a rule; " + cpu;
+    if (used < 0.5 && (kept_waiting > 0.5 || now.state == 'R'))
+        return "did not get to answer: it is ready to run, but other processes have the CPUs; " + cpu;
+    return std::string("does not wait in MPI: it ") + (used < 0.5 ? "sleeps, or waits for something else; " : "computes; ") + cpu;
 }
 
 }  // namespace
@@ -44,7 +65,7 @@ void Job::time_is_up() {
         if (r.link < 0 || r.finalized || r.gone) continue;
         weft::boot::Question q{weft::boot::protocol_magic, weft::boot::Say::question};
         r.asked = ::send(r.link, &q, sizeof q, MSG_NOSIGNAL | MSG_DONTWAIT) == ssize_t(sizeof q);
-        r.cpu_s = cpu_seconds(r.mpi_pid);
+        r.when_asked = activity_of(r.mpi_pid);
         any |= r.asked;
     }
     answers_due_ns_ = now_ns() + (any ? patience_ns : 0);
@@ -60,9 +81,7 @@ void Job::tell_answers() const {
     uint64_t asked_ns = answers_due_ns_ - patience_ns;  // true as long as an answer is missing
     for (const Rank& r : ranks_) {
         if (r.asked && r.answers.empty()) {
-            double share = (cpu_seconds(r.mpi_pid) - r.cpu_s) / (double(now_ns() - asked_ns) / 1e9) * 100;
-            say("%s", line_about(r, "does not wait in MPI: it computes or sleeps; it used " +
-                                 std::to_string(int(std::max(share, 0.0) + 0.5)) + " % of a CPU while it was asked").c_str());
+            say("%s", line_about(r, silence(r.when_asked, activity_of(r.mpi_pid), double(now_ns() - asked_ns) / 1e9)).c_str());
         } else if (r.answers.empty()) {
             say("%s", line_about(r, !r.running() ? "has ended" : !r.attached ? "has not called MPI_Init" :
                                     r.finalized ? "has called MPI_Finalize" : "cannot be asked").c_str());

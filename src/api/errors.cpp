@@ -32,7 +32,7 @@ void describe(const char* function, int code, char* line, int size) {
     // A forked child ends alone: neither the job nor what its parent has still to print is its own.
     const bool forked = p.phase.load(std::memory_order_relaxed) == obj::Phase::forked;
     if (!forked) fflush(nullptr);   // what the program printed before it went wrong
-    if (p.job != nullptr && !forked) boot::abort(p.job, code, text);
+    if (p.job != nullptr && !forked) boot::abort(p.job, code, text, boot::Cause::error);
     fprintf(stderr, "weft: %s\n", text);
     _Exit(code > 0 && code < 126 ? code : 1);
 }

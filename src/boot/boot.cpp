@@ -1,6 +1,7 @@
 #include "boot/boot.hpp"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,12 +41,36 @@ int hello_by_inheritance(const Hello& hello) {
     return pair[0];
 }
 
-int hello_by_name(const Hello& hello) {
+// `other_user`: the id of who listens there, where that is not this process's.
+int hello_by_name(const Hello& hello, int64_t* other_user) {
     const char* addr = os::env(env_addr);
     if (!addr) return -1;
     int s = os::connect_abstract(addr);
-    if (s >= 0 && !(os::peer_is_same_user(s) && os::send_message(s, &hello, sizeof hello, nullptr, 0))) os::close_fd(&s);
+    if (s < 0) return -1;
+    const bool same = os::peer_is_same_user(s);
+    if (!same) *other_user = os::peer_user(s);
+    if (!same || !os::send_message(s, &hello, sizeof hello, nullptr, 0)) os::close_fd(&s);
     return s;
+}
+
+Err refused_user(int rank, int64_t user) {
+    return fail(Err::other, "rank %d: mpiexec runs as user %lld and this process as user %u, and they do not trust each other; start mpiexec "
+                "as the user that the program shall run as, or unset %s to run alone", rank, static_cast<long long>(user), os::user_id(), env_rank);
+}
+
+// Why mpiexec's answer is no welcome.
+Err refused(int rank, const Welcome& w, int64_t bytes) {
+    if (bytes == 0) return fail(Err::other, "rank %d: mpiexec ended while this process started", rank);
+    Denied denied;
+    if (bytes == int64_t(sizeof denied) && w.magic == protocol_magic) {
+        memcpy(&denied, &w, sizeof denied);
+        if (denied.say == Say::other_user) return refused_user(rank, denied.user);
+        if (denied.say == Say::other_job)
+            return fail(Err::other, "rank %d: %s or %s is not of the job whose mpiexec is at %s; unset %s to run alone", rank, env_rank,
+                        env_cookie, env_addr, env_rank);
+    }
+    return fail(Err::other, "rank %d: mpiexec speaks another version of Weft's protocol; use the mpiexec installed "
+                "beside this libmpi_abi", rank);
 }
 
 // Descriptors come without gaps; afterwards each is at its own place, segment, places, lifeline, or -1. False where others came
@@ -100,7 +125,9 @@ Err attach_mpiexec(Job* job, int64_t rank) {
     if (cookie) strncpy(hello.cookie, cookie, cookie_bytes - 1);
 
     int link = hello_by_inheritance(hello);
-    if (link < 0) link = hello_by_name(hello);
+    int64_t other_user = -1;
+    if (link < 0) link = hello_by_name(hello, &other_user);
+    if (other_user >= 0) return refused_user(int(rank), other_user);
     if (link < 0)
         return fail(Err::other, "rank %d: the mpiexec that started this process is gone; unset %s to run alone",
                     int(rank), env_rank);
@@ -119,9 +146,7 @@ Err attach_mpiexec(Job* job, int64_t rank) {
     if (!whole) {
         os::close_fd(&link);
         for (int& fd : fds) os::close_fd(&fd);
-        if (n == 0) return fail(Err::other, "rank %d: mpiexec ended while this process started", int(rank));
-        return fail(Err::other, "rank %d: mpiexec speaks another version of Weft's protocol; use the mpiexec installed "
-                    "beside this libmpi_abi", int(rank));
+        return refused(int(rank), w, n);
     }
     take(job, w, link, fds);
     // A process that attaches again still has the lifeline of its first time.
@@ -187,14 +212,16 @@ void detach(Job* job) {
     os::close_fd(&job->link);
 }
 
-void abort(Job* job, int code, const char* text) {
+void abort(Job* job, int code, const char* text, Cause cause) {
+    const bool error = cause == Cause::error;
     if (job && job->launcher == Launcher::mpiexec && job->link >= 0) {
-        Abort m{protocol_magic, Say::abort, code, {}};
+        Abort m{protocol_magic, Say::abort, code, error, {}};
         strncpy(m.text, text ? text : "", sizeof m.text - 1);
         if (os::send_message(job->link, &m, sizeof m, nullptr, 0)) os::exit_now(code);
     }
-    if (job && !job->singleton) os::say("weft: rank %d: aborted with code %d%s%s", job->rank, code, text && *text ? ": " : "", text ? text : "");
-    else os::say("weft: aborted with code %d%s%s", code, text && *text ? ": " : "", text ? text : "");
+    char whose[32] = "";
+    if (job && !job->singleton) snprintf(whose, sizeof whose, "rank %d: ", job->rank);
+    os::say("weft: %s%s code %d%s%s", whose, error ? "ended by an MPI error," : "aborted with", code, text && *text ? ": " : "", text ? text : "");
     // The reason is said before the launcher starts to kill.
     if (job && job->launcher == Launcher::pmi) abort_pmi(job, code, text);
     if (job && job->launcher == Launcher::pmix) abort_pmix(code, text);

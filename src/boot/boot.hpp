@@ -45,6 +45,7 @@ void answer(const Job* job, const char* text);
 // Closes what attach opened, the memfd included; the process still dies with mpiexec.
 void detach(Job* job);
 // Ends the whole job: tells the launcher, then leaves this process by _exit(code).
-[[noreturn]] void abort(Job* job, int code, const char* text);
+enum class Cause : uint8_t { call, error };  // of MPI_Abort; of an error handler that ends the job
+[[noreturn]] void abort(Job* job, int code, const char* text, Cause cause = Cause::call);
 
 }  // namespace weft::boot

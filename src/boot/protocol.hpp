@@ -24,6 +24,8 @@ enum class Say : uint32_t {
     abort,        // rank -> mpiexec: end the job
     question,     // mpiexec -> rank: what do you wait for? Never taken from the socket, so that every waiting thread sees it
     answer,       // rank -> mpiexec: one per thread that waits
+    other_user,   // mpiexec -> rank: only processes of mpiexec's user may join
+    other_job,    // mpiexec -> rank: the rank or the cookie is not one of this job's
 };
 
 // Descriptors of a welcome, in this order.
@@ -67,6 +69,12 @@ struct Question {
     Say say;
 };
 
+struct Denied {
+    uint32_t magic;
+    Say say;
+    uint32_t user;  // mpiexec's
+};
+
 struct Answer {
     uint32_t magic;
     Say say;
@@ -77,6 +85,7 @@ struct Abort {
     uint32_t magic;
     Say say;
     int32_t code;
+    uint32_t by_error;  // not by a call of MPI_Abort
     char text[1024];
 };
 

@@ -27,11 +27,10 @@ constexpr int levels[] = {0, 1024, 2048, 4096};  // MPI_THREAD_SINGLE ... MPI_TH
 
 // Every rank has entered once any rank leaves: dissemination, in the collective context of WORLD.
 Err wait_for_all(Process& p) {
-    constexpr int tag = INT32_MAX;  // no collective uses it
     const type::Buffer nothing = type::bytes_at(nullptr, 0);
     for (int step = 1; step < p.world.size; step *= 2) {
-        const p2p::Envelope to{(p.world.rank + step) % p.world.size, tag, obj::Request::coll};
-        const p2p::Envelope from{(p.world.rank - step + p.world.size) % p.world.size, tag, obj::Request::coll};
+        const p2p::Envelope to{(p.world.rank + step) % p.world.size, obj::finalize_tag, obj::Request::coll};
+        const p2p::Envelope from{(p.world.rank - step + p.world.size) % p.world.size, obj::finalize_tag, obj::Request::coll};
         p2p::Request* r = nullptr;
         WEFT_TRY(p2p::irecv(p, p.world, nothing, from, &r));
         WEFT_TRY(p2p::send(p, p.world, nothing, to, p2p::Mode::standard));

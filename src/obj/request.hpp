@@ -18,6 +18,8 @@ struct Request;
 
 // Bits of a tag in a collective context that count calls; what the others mean is known to coll/ and part/.
 inline constexpr int32_t collective_number = (1 << 27) - 1;
+// The tag of MPI_Finalize's barrier there; no collective uses it.
+inline constexpr int32_t finalize_tag = INT32_MAX;
 
 // What a request that is not a plain send or receive can do: persistent, generalized, schedule (collective), partitioned.
 // One table per kind of request; all entries are called with no lock held.

@@ -99,11 +99,15 @@ int64_t receive_message(int sock, void* data, size_t bytes, int* fds, int n_fds)
 
 int64_t peek_message(int sock, void* data, size_t bytes) { return recv(sock, data, bytes, MSG_PEEK | MSG_DONTWAIT); }
 
-bool peer_is_same_user(int sock) {
+int64_t peer_user(int sock) {
     ucred c;
     socklen_t n = sizeof c;
-    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c, &n) == 0 && c.uid == geteuid();
+    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c, &n) == 0 ? int64_t{c.uid} : -1;
 }
+
+bool peer_is_same_user(int sock) { return peer_user(sock) == int64_t{user_id()}; }
+
+uint32_t user_id() { return geteuid(); }
 
 uint64_t socket_inode(int fd) {
     struct stat s;

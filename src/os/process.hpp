@@ -16,7 +16,9 @@ bool send_message(int sock, const void* data, size_t bytes, const int* fds, int 
 int64_t receive_message(int sock, void* data, size_t bytes, int* fds, int n_fds);
 // The same at once, and the message stays where it is.
 int64_t peek_message(int sock, void* data, size_t bytes);
+int64_t peer_user(int sock);  // its user id; -1 where the socket does not say
 bool peer_is_same_user(int sock);
+uint32_t user_id();           // by which files are opened and peers judge
 uint64_t socket_inode(int fd);  // 0 when fd is no open socket
 void close_fd(int* fd);         // closes if >= 0, then sets -1
 void set_close_on_exec(int fd);

@@ -27,7 +27,7 @@ struct Text {
 
 // An operation that is not complete, or a message that nobody has received. Copied under the guard.
 struct Operation {
-    enum What : uint8_t { receive, send, synchronous_send, message, other };
+    enum What : uint8_t { receive, send, synchronous_send, message, probe, other };
     What what;
     bool collective;
     const char* name;          // of another kind of request
@@ -115,16 +115,18 @@ void add_peer(Text* text, const Process& p, const Operation& o) {
 
 void add_operation(Text* text, const Process& p, const Operation& o) {
     static constexpr struct { const char *verb, *toward, *limit; } words[] = {
-        {"receive", "from", "up to "}, {"send", "to", ""}, {"synchronous send", "to", ""}, {"message", "from", ""}};
+        {"receive", "from", "up to "}, {"send", "to", ""}, {"synchronous send", "to", ""}, {"message", "from", ""},
+        {"probe for a message", "from", ""}};
     if (o.what == Operation::other) {
         text->add("%s", o.name);
     } else {
         text->add("%s %s ", words[o.what].verb, words[o.what].toward);
         add_peer(text, p, o);
-        if (o.collective) text->add(", inside collective %d", o.tag & obj::collective_number);
+        if (o.collective && o.tag == obj::finalize_tag) text->add(", inside MPI_Finalize");
+        else if (o.collective) text->add(", inside collective %d", o.tag & obj::collective_number);
         else if (o.tag == obj::any_tag) text->add(", any tag");
         else text->add(", tag %d", o.tag);
-        text->add(", %s%ld bytes", words[o.what].limit, static_cast<long>(o.bytes));
+        if (o.what != Operation::probe) text->add(", %s%ld bytes", words[o.what].limit, static_cast<long>(o.bytes));
     }
     if (o.comm != nullptr || o.what == Operation::message) {
         text->add(", ");
@@ -145,6 +147,8 @@ void add_all(Text* text, const Process& p, const char* head, const Operation* li
 
 }  // namespace
 
+thread_local constinit const Probing* Probing::now = nullptr;
+
 bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool again) {
     if (p.job == nullptr || !boot::asked(p.job)) return false;
     Text text;
@@ -155,6 +159,8 @@ bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool
     if (entry.place[0] != 0) text.add(", called at %s", entry.place);
     text.add("\n");
     Found found;
+    if (const Probing* probing = Probing::now)
+        found.operation({Operation::probe, probing->collective, nullptr, probing->comm, 0, probing->rank, probing->tag, 0});
     // A blocking call's request may live on its stack.
     if (blocking != nullptr) {
         LaneGuard g(*p.lane);

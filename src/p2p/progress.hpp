@@ -45,6 +45,23 @@ uint32_t longest_sleep_us(Process&);
 // long (in one call, or `again`: in many), and where it is the first also for all that is pending; true when it did.
 WEFT_COLD bool tell_if_asked(Process&, uint64_t waited_ns, const Request* blocking, bool again = false);
 
+// What this thread probes for, while one of these lives: told as well.
+class Probing {
+public:
+    template <class Envelope>
+    Probing(const obj::Comm& c, const Envelope& e) : comm(&c), rank(e.rank), tag(e.tag), collective(e.coll != 0), before_(now) { now = this; }
+    ~Probing() { now = before_; }
+    Probing(const Probing&) = delete;
+    Probing& operator=(const Probing&) = delete;
+    const obj::Comm* comm;
+    int32_t rank, tag;
+    bool collective;
+    static thread_local constinit const Probing* now;
+
+private:
+    const Probing* before_;
+};
+
 // Makes progress until `done()`; calls it with no lock held, and never again once it was true: it may take what it finds.
 // `blocking` is the one operation that it waits for, if it is one.
 template <class Done>

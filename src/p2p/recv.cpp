@@ -126,9 +126,13 @@ static Err look(Process& p, Comm& c, Envelope e, bool* found, Status* s, Round* 
     return Err::ok;
 }
 
-Err iprobe(Process& p, Comm& c, Envelope e, bool* found, Status* s) { return look(p, c, e, found, s, progress_once); }
+Err iprobe(Process& p, Comm& c, Envelope e, bool* found, Status* s) {
+    const Probing told(c, e);
+    return look(p, c, e, found, s, progress_once);
+}
 
 Err probe(Process& p, Comm& c, Envelope e, Status* s) {
+    const Probing told(c, e);
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {
@@ -165,10 +169,12 @@ static Err match(Process& p, Comm& c, Envelope e, bool* found, Message** out, St
 }
 
 Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s) {
+    const Probing told(c, e);
     return match(p, c, e, found, out, s, progress_once);
 }
 
 Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
+    const Probing told(c, e);
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {

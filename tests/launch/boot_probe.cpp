@@ -47,7 +47,7 @@ static const char* info(const boot::Job& job, const char* key) {
     return "-";
 }
 
-// Words: attach finalize detach barrier place info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N say=TEXT err=TEXT; `@R` before a word: rank R only.
+// Words: attach finalize detach barrier place info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N fail=N say=TEXT err=TEXT; `@R` before a word: rank R only.
 int main(int argc, char** argv) {
     static boot::Job job;
     const char* env_rank = getenv("WEFT_RANK");
@@ -92,6 +92,7 @@ int main(int argc, char** argv) {
             raise(atoi(value.c_str()));
         }
         else if (name == "shoot") kill(shared(job)->pids[atoi(value.c_str())], SIGKILL);
+        else if (name == "fail") boot::abort(&job, atoi(value.c_str()), "MPI_Recv: the probe was told to", boot::Cause::error);
         else if (name == "abort") boot::abort(&job, atoi(value.c_str()), "the probe was told to");
         else if (name == "say") printf("%s\n", value.c_str());
         else if (name == "err") fprintf(stderr, "%s\n", value.c_str());

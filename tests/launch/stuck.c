@@ -1,6 +1,8 @@
 /* Jobs that never end, each in another way: what mpiexec says of them when their time is up is checked by test_pending.py. */
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,37 @@ static void collectives(void) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) MPI_Recv(big, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Bcast(big, 10, MPI_INT, 0, MPI_COMM_WORLD);
+}
+
+/* All ranks probe for what nobody sends, each by another call. */
+static void probes(void) {
+    MPI_Message message;
+    int found = 0;
+    if (rank == 0) MPI_Probe(2, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 1) MPI_Mprobe(0, 4, pair, &message, MPI_STATUS_IGNORE);
+    while (!found) MPI_Iprobe(1, 5, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+}
+
+/* The last rank does not answer. */
+static void wait_for_the_other(void) {
+    if (rank == 0) MPI_Recv(big, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void stopped(void) {
+    wait_for_the_other();
+    for (;;) raise(SIGSTOP);
+}
+
+static void asleep(void) {
+    wait_for_the_other();
+    for (;;) sleep(1000);
+}
+
+/* Gives way to every other process of its CPU. */
+static void starved(void) {
+    struct sched_param none = {0};
+    sched_setscheduler(0, SCHED_IDLE, &none);
+    for (volatile long n = 0;; n++) {}
 }
 
 static void* receive(void* tag) {
@@ -99,7 +132,7 @@ static void finalize(void) {
 int main(int argc, char** argv) {
     static const struct { const char* name; void (*run)(void); } ways[] = {
         {"wrong_tags", wrong_tags}, {"many", many}, {"sends", sends}, {"collectives", collectives}, {"threads", threads},
-        {"abort", aborting}, {"MPI_Test", test}, {"MPI_Testall", testall}, {"MPI_Improbe", improbe}, {"MPI_Parrived", parrived}, {"over", over}, {"finalize", finalize}};
+        {"abort", aborting}, {"MPI_Test", test}, {"MPI_Testall", testall}, {"MPI_Improbe", improbe}, {"MPI_Parrived", parrived}, {"probes", probes}, {"stopped", stopped}, {"asleep", asleep}, {"starved", starved}, {"over", over}, {"finalize", finalize}};
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,8 +1,10 @@
 """Who am I: the job as ranks see it, processes that are no rank of their own, other launchers."""
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -74,10 +76,32 @@ class Descendants(LaunchTest):
         r = self.good("-n", 1, "sh", "-c", f"{PROBE} attach sleep=0.3 finalize & {PROBE} attach sleep=0.3 finalize; wait")
         self.assertEqual(sorted(fields(line)["singleton"] for line in r.out.splitlines()), ["0", "1"], r)
 
+    @unittest.skipUnless(os.getuid() == 0, "NOT TESTED: a rank of another user needs root")
+    def test_another_user_is_refused_and_told(self):
+        with tempfile.TemporaryDirectory() as place:
+            os.chmod(place, 0o755)
+            probe = shutil.copy(PROBE, place)
+            why = "mpiexec runs as user 0 and this process as user 54321, and they do not trust each other"
+            drop = ["setpriv", "--reuid", "54321", "--clear-groups"]
+            by_name = [sys.executable, "-c", "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], close_fds=True).returncode)"]
+            for prefix in (drop, [*by_name, *drop]):
+                r = self.run_job("-n", 1, *prefix, probe, "attach")
+                self.assertEqual(r.status, 77, r)
+                self.assertIn(why, r.err)
+            # Seen from mpiexec's side alone.
+            code = ("import os, socket\n"
+                    "name, magic = os.environ['WEFT_BOOT_ADDR'], 0x57465433\n"
+                    "os.setuid(54321)\n"
+                    "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+                    "s.connect('\\0' + name)\n"
+                    "assert s.recv(100)[:8] == bytes.fromhex('33544657') + (8).to_bytes(4, 'little')\n")
+            self.good("-n", 1, sys.executable, "-c", code)
+
     def test_wrong_cookie_is_refused(self):
         code = "import os, sys; os.environ['WEFT_COOKIE'] = 'x' * 32; os.execv(sys.argv[1], sys.argv[1:])"
         r = self.run_job("-n", 1, sys.executable, "-c", code, PROBE, "attach")
         self.assertEqual(r.status, 77, r)
+        self.assertIn("WEFT_RANK or WEFT_COOKIE is not of the job whose mpiexec is at WEFT_BOOT_ADDR", r.err)
 
     def test_strangers_do_no_harm(self):
         # Noise on the listening socket, and connections that never say anything.

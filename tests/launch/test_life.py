@@ -108,6 +108,11 @@ class Failures(LaunchTest):
         self.assertEqual(r.status, 42, r)
         self.assertRegex(r.err, r"^mpiexec: rank 1 \(pid \d+\) called MPI_Abort with code 42: the probe was told to; ending the job\n$")
 
+    def test_an_error_that_ends_the_job_is_no_abort(self):
+        r = self.run_job("-n", 3, PROBE, "attach", "barrier", "@1:fail=42", "sleep=300")
+        self.assertEqual(r.status, 42, r)
+        self.assertRegex(r.err, r"^mpiexec: rank 1 \(pid \d+\) was ended by an MPI error, code 42: MPI_Recv: the probe was told to; ending the job\n$")
+
     def test_the_killed_rank_is_named_and_not_those_that_noticed(self):
         for last_word in ("abort=3", "exit=4"):
             with self.subTest(last_word):

@@ -134,6 +134,10 @@ class Words(LaunchTest):
                 r = self.run_job(wrong, "true")
                 self.assertEqual(r.status, 2)
                 self.assertIn(f"unknown option {wrong}; the nearest known one is {near} ", r.err)
+        for wrong in ("-zzz", "-q", "-w", "--frobnicate", "--pernode-list", "-xyzzy", "-machine"):
+            with self.subTest(wrong):
+                r = self.run_job(wrong, "true")
+                self.assertEqual((r.status, r.err), (2, f"mpiexec: unknown option {wrong} (mpiexec -h lists all)\n"))
 
     def test_mca_is_skipped(self):
         r = self.good("--mca", "pml", "ucx", "-n", 2, "-mca", "btl", "self", *RANKS)
