@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """`weft bench`: Weft measured beside the other MPI libraries installed here.
 
-  weft bench bars [--group core|launcher]   every bar the project sets itself, and whether it is met
+  weft bench bars [--group NAME] [--part TEXT]  every bar the project sets itself, and whether it is met
+  weft bench busy [options]                 beside hogs, a second job, a quota: how much every library still gets done
+  weft bench sweep [options]                latency and bandwidth of every power of two, at several numbers of ranks
   weft bench run TEST [options]             one test of weft-bench on every library, interleaved
   weft bench list                           the libraries that can be measured here, and why others cannot
 """
 import argparse
+import itertools
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from weft_bench import bars, libraries, runner  # noqa: E402
+from weft_bench import bars, busy, libraries, runner, sweep  # noqa: E402
 from weft_bench.text import median, number, size_name, spread, table  # noqa: E402
 
 
@@ -51,8 +54,33 @@ def run_test(args):
 
 
 def run_bars(args):
-    groups = [args.group] if args.group else list(bars.GROUPS)
-    return bars.run(args.root, groups, args.reps or (2 if args.quick else 7), args.only, args.quick, args.out)
+    groups = [args.group] if args.group else bars.DEFAULT_GROUPS
+    return bars.run(args.root, groups, args.reps or (2 if args.quick else 7), args.only, args.out, args.part)
+
+
+def run_busy(args):
+    conditions = [busy.Condition(ranks, hogs, args.nice, args.jobs, args.quota, args.apart)
+                  for ranks, hogs in itertools.product(args.ranks, args.hogs)]
+    # A second job must do what the measured one does, so each test is then a launch of its own.
+    tests = args.tests or ([test for test, _, _ in bars.BUSY] if args.jobs > 1 else ["busy"])
+    return busy.run(args.root, args.only, conditions, tests, args.reps, args.cpus, args.window)
+
+
+def run_sweep(args):
+    return sweep.run(args.root, args.only, args.ranks, args.sizes, args.tests, args.reps)
+
+
+def numbers(text):
+    return [int(part) for part in text.split(",")]
+
+
+def names(text):
+    return text.split(",")
+
+
+def size_range(text):
+    lo, _, hi = text.partition(":")
+    return int(lo), int(hi or lo)
 
 
 def main():
@@ -64,11 +92,30 @@ def main():
                         help="measure only these, separated by commas")
     commands = parser.add_subparsers(dest="command", required=True)
     bar = commands.add_parser("bars", help="every bar, measured and judged")
-    bar.add_argument("--group", choices=list(bars.GROUPS), help="only these bars; all otherwise")
+    bar.add_argument("--group", choices=list(bars.GROUPS), help="only these; all with bars otherwise")
+    bar.add_argument("--part", help="only the measurements with this in their name, and the bars they decide")
     bar.add_argument("--reps", type=int, help="interleaved repetitions (7)")
     bar.add_argument("--quick", action="store_true", help="two repetitions: to see that everything runs")
     bar.add_argument("--out", help="write everything as JSON to this file")
     bar.set_defaults(act=run_bars)
+    beside = commands.add_parser("busy", help="beside hogs, a second job, a quota")
+    beside.add_argument("--ranks", type=numbers, default=[2, 8], help="numbers of ranks, separated by commas (2,8)")
+    beside.add_argument("--hogs", type=numbers, default=[0, 1, 2], help="hogs on each CPU, separated by commas (0,1,2)")
+    beside.add_argument("--nice", type=int, default=0, help="nice value of the hogs (0)")
+    beside.add_argument("--apart", action="store_true", help="hogs in groups of their own, as another user's are")
+    beside.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="jobs side by side (1)")
+    beside.add_argument("--quota", type=int, default=0, help="percent of the CPUs' time the job may have; 0 for all")
+    beside.add_argument("--cpus", type=int, default=2, help="CPUs everything runs on (2)")
+    beside.add_argument("--tests", type=names, help="some of " + ",".join(test for test, _, _ in bars.BUSY))
+    beside.add_argument("--reps", type=int, default=3, help="launches of each library (3)")
+    beside.add_argument("--window", type=float, default=300, help="milliseconds each test has (300)")
+    beside.set_defaults(act=run_busy)
+    sizes = commands.add_parser("sweep", help="latency and bandwidth by size")
+    sizes.add_argument("--ranks", type=numbers, default=[2], help="numbers of ranks, separated by commas (2)")
+    sizes.add_argument("--sizes", type=size_range, default=(8, 4 << 20), help="LO:HI in bytes, doubling (8:4194304)")
+    sizes.add_argument("--tests", type=names, default=["latency", "bandwidth"], help="latency, bandwidth, allreduce")
+    sizes.add_argument("--reps", type=int, default=3, help="launches of each library (3)")
+    sizes.set_defaults(act=run_sweep)
     one = commands.add_parser("run", help="one test on every library")
     one.add_argument("test")
     one.add_argument("-n", type=int, default=2, help="ranks (2)")
@@ -76,6 +123,8 @@ def main():
     one.add_argument("--timeout", type=float, default=120, help="seconds a launch may take (120)")
     one.set_defaults(act=run_test)
     commands.add_parser("list", help="libraries that can be measured here").set_defaults(act=list_libraries)
+    for command in commands.choices.values():  # also behind the command
+        command.add_argument("--libraries", dest="only", type=names, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     args, rest = parser.parse_known_args()
     if rest and args.command != "run":
         parser.error("unknown arguments: " + " ".join(rest))

@@ -4,17 +4,21 @@
 harness_test.py --programs DIR   (the folder of weft-bench-plain)
 """
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "count")]
 import callgrind  # noqa: E402
 import weft_count  # noqa: E402
-from weft_bench import bars, libraries, machine, runner, text  # noqa: E402
+from weft_bench import bars, beside, busy, interval, libraries, machine, rows  # noqa: E402
+from weft_bench import runner, session, sweep, text  # noqa: E402
 
 PROGRAMS = None
 
@@ -46,22 +50,48 @@ class Text(unittest.TestCase):
         self.assertEqual(lines[2:], ["a         1", "bcd     100"])
 
 
+class Intervals(unittest.TestCase):
+    def test_which_samples_enclose_the_median(self):
+        self.assertIsNone(interval.median_interval([1, 2, 3, 4, 5]))
+        self.assertEqual(interval.median_interval([6, 2, 3, 1, 5, 4]), (1, 6))
+        self.assertEqual(interval.median_interval(range(7)), (0, 6))
+        self.assertEqual(interval.median_interval(range(8)), (0, 7))
+        self.assertEqual(interval.median_interval(range(9)), (1, 7))
+        self.assertEqual(interval.median_interval(range(12)), (2, 9))
+        self.assertEqual(interval.median_interval(range(100)), (39, 60))  # ranks 40 and 61
+
+    def test_it_holds_the_true_median_as_often_as_it_says(self):
+        import random
+        draw = random.Random(11)
+        for n in (6, 7, 9, 15, 31):
+            held = 0
+            for _ in range(2000):
+                low, high = interval.median_interval([draw.expovariate(1) for _ in range(n)])
+                held += low <= 0.693147 <= high
+            self.assertGreaterEqual(held, 0.95 * 2000 - 45)  # 45: more than four standard deviations of the count
+
+
 class Verdicts(unittest.TestCase):
     def session(self, **samples):
-        s = bars.Session([libraries.Library(n, n.upper(), [], pathlib.Path(), "") for n in ("weft", "a", "b")],
-                         None, 1, False)
+        found = [libraries.Library(n, n.upper(), [], pathlib.Path(), "") for n in ("weft", "a", "b")]
+        s = session.Session(found, None, 1)
         for name, values in samples.items():
             for rep, value in enumerate(values):
                 s.add(rep, name, "k", value)
         return s
 
+    def cost(self, s, limit=1.0):
+        return rows.against_best(s, "w", "k", "us", True, limit, True)
+
+    def merit(self, s, limit, lower_is_better=True):
+        return rows.against_best(s, "w", "k", "us", lower_is_better, limit, False)
+
     def test_cost_below_the_best_peer(self):
-        row = bars.against_best(self.session(weft=[2, 1, 3], a=[4, 4, 4], b=[5]), "w", "k", "us", True, 1.0, True)
-        self.assertEqual((row.ratio, row.verdict()), (0.5, "met"))
+        row = self.cost(self.session(weft=[2, 1, 3] * 3, a=[4, 4, 4] * 3, b=[5]))
+        self.assertEqual((row.ratio, row.interval(), row.verdict()), (0.5, (0.25, 0.75), "met"))
 
     def test_a_change_of_pace_meets_both_sides(self):
-        row = bars.against_best(self.session(weft=[1, 10, 1], a=[2, 20, 20], b=[50]), "w", "k", "us", True, 1.0, True)
-        self.assertEqual(row.ratio, 0.5)
+        self.assertEqual(self.cost(self.session(weft=[1, 10, 1], a=[2, 20, 20], b=[50])).ratio, 0.5)
 
     def paced(self, weft, a):
         s = self.session()
@@ -78,9 +108,9 @@ class Verdicts(unittest.TestCase):
 
     def test_windows_of_another_pace_are_left_out(self):
         record = {"samples": [1, 9, 1, 1], "line_ns": [30, 31, 150, 32, 30]}
-        self.assertEqual(bars.at_one_pace(record), (1, 31))
-        self.assertEqual(bars.at_one_pace({"samples": [1, 3], "line_ns": [30, 150, 30]}), (None, None))
-        self.assertEqual(bars.at_one_pace({"samples": [1, 3, 2]}), (2, None))
+        self.assertEqual(session.at_one_pace(record), (1, 31))
+        self.assertEqual(session.at_one_pace({"samples": [1, 3], "line_ns": [30, 150, 30]}), (None, None))
+        self.assertEqual(session.at_one_pace({"samples": [1, 3, 2]}), (2, None))
 
     def test_the_best_peer_is_the_best_at_the_same_pace(self):
         s = self.paced([(10, 150), (10, 150)], [(20, 150), (20, 150)])
@@ -89,21 +119,60 @@ class Verdicts(unittest.TestCase):
         s.add(2, "b", "k", 40, 150)
         self.assertEqual(s.best_peer("k", min), "a")
 
-    def test_cost_above_the_best_peer(self):
-        row = bars.against_best(self.session(weft=[4.5], a=[4], b=[50]), "w", "k", "us", True, 1.0, True)
-        self.assertEqual(row.verdict(), "MISSED")
+    def test_missed_only_where_the_whole_interval_is(self):
+        self.assertEqual(self.cost(self.session(weft=[4.5] * 6, a=[4] * 6, b=[50] * 6)).verdict(), "MISSED")
+        self.assertEqual(self.cost(self.session(weft=[4.5] * 5 + [4], a=[4] * 6)).verdict(), "not decided")
+        self.assertEqual(self.cost(self.session(weft=[3] * 5 + [4.5], a=[4] * 6)).verdict(), "not decided")
+        of_nine_one_may_stray = self.session(weft=[4.5] * 8 + [3], a=[4] * 9)
+        self.assertEqual(self.cost(of_nine_one_may_stray).verdict(), "MISSED")
+        self.assertEqual(self.cost(self.session(weft=[4.5] * 5, a=[4] * 5)).verdict(), "not decided, n = 5")
+        self.assertEqual(self.cost(self.session(weft=[4] * 6, a=[4] * 6)).verdict(), "met")
 
     def test_latency_as_merit(self):
-        row = bars.against_best(self.session(weft=[4], a=[2], b=[6]), "w", "k", "us", True, 0.9, False)
+        row = self.merit(self.session(weft=[4] * 6, a=[2] * 6, b=[6] * 6), 0.9)
         self.assertEqual((row.ratio, row.verdict()), (0.5, "MISSED"))
 
     def test_bandwidth_as_merit(self):
-        row = bars.against_best(self.session(weft=[40], a=[20], b=[10]), "w", "k", "GB/s", False, 2.0, False)
+        row = self.merit(self.session(weft=[40] * 6, a=[20] * 6, b=[10] * 6), 2.0, lower_is_better=False)
         self.assertEqual((row.ratio, row.verdict()), (2.0, "met"))
 
     def test_without_weft_nothing_is_met(self):
-        row = bars.against_best(self.session(a=[20]), "w", "k", "GB/s", False, 2.0, False)
-        self.assertEqual(row.verdict(), "Weft not measured")
+        self.assertEqual(self.merit(self.session(a=[20]), 2.0).verdict(), "Weft not measured")
+
+    def test_no_limit_is_for_information(self):
+        row = self.merit(self.session(weft=[4], a=[2]), None)
+        self.assertEqual((row.ratio, row.verdict()), (0.5, "for information"))
+
+    def test_a_count_needs_no_repetitions(self):
+        self.assertEqual(rows.Row("w", "", "", {0: 1.01}, 1, exact=True).verdict(), "MISSED")
+        self.assertEqual(rows.Row("w", "", "", {0: 1.0}, 1, exact=True).verdict(), "met")
+
+    def test_a_mean_is_taken_within_repetitions(self):
+        parts = [rows.Row("a", "", "", dict(enumerate([2.0] * 6 + [8.0]))),
+                 rows.Row("b", "", "", dict(enumerate([0.5] * 6)))]
+        mean = rows.mean_of("m", parts, 1.0)
+        self.assertEqual((mean.ratio, len(mean.ratios), mean.verdict()), (1.0, 6, "met"))
+        none_whole = rows.mean_of("m", [rows.Row("a", "", "", {0: 4.0}), rows.Row("b", "", "", {1: 1.0})], 1.0)
+        self.assertEqual((none_whole.ratio, none_whole.verdict()), (2.0, "not decided, n = 0"))
+        self.assertIsNone(rows.mean_of("m", [parts[0], rows.Row("b", "", "")], 1.0).ratio)
+
+    def test_every_measurement_feeds_a_row(self):
+        """A row whose key is misspelt would never be measured."""
+        for group, (measurements, make_rows) in bars.GROUPS.items():
+            asked = set()
+
+            class Recorder(session.Session):
+                def middle(self, key, name="weft"):
+                    asked.add(key)
+            make_rows(Recorder([], None, 7))
+            for measurement in measurements:
+                self.assertTrue(any(key.startswith(measurement.key) for key in asked), (group, measurement.key))
+            for key in asked:
+                self.assertTrue(any(key.startswith(measurement.key) for measurement in measurements), (group, key))
+
+    def test_a_part_is_chosen_by_name(self):
+        plan = list(bars.chosen(["core", "busy"], "busy 8"))
+        self.assertEqual([(group, [m.key for m in ms]) for group, ms, _ in plan], [("busy", ["busy 8"])])
 
 
 class Runs(unittest.TestCase):
@@ -132,12 +201,84 @@ echo noise; echo '{"test":"latency","bytes":8,"unit":"us","samples":[1,2]}'\n"""
             runner.bench(fake_library(self.folder, "a", "Alpha", "sleep 600\n"), 2, ["latency"], timeout_s=0.2)
 
     def test_foreign_settings_do_not_leak(self):
-        import os
         os.environ["UCX_TLS"] = "tcp"
         self.addCleanup(os.environ.pop, "UCX_TLS")
         library = libraries.Library("a", "A", [], self.folder, "", {"LD_LIBRARY_PATH": "/x"})
         self.assertNotIn("UCX_TLS", library.environment())
         self.assertEqual(library.environment()["LD_LIBRARY_PATH"], "/x")
+
+
+class Beside(unittest.TestCase):
+    def test_hogs_are_where_they_should_be_and_end(self):
+        cpu, nice = runner.cpus()[0], min(19, nice_of(0) + 3)
+        before = children()
+        with beside.hogs(PROGRAMS, [cpu], 2, nice=3):
+            for _ in range(6000):  # until both are the program and have pinned themselves
+                started = children() - before
+                if len(started) == 2 and all(allowed(pid) == {cpu} and nice_of(pid) == nice for pid in started):
+                    break
+                time.sleep(0.01)
+            else:
+                self.fail(f"{len(started)} hogs, on CPUs {[allowed(pid) for pid in started]}")
+        self.assertEqual(children() - before, set())
+
+    def test_a_dead_hog_is_told(self):
+        with self.assertRaisesRegex(beside.Refused, "a hog ended"):
+            with beside.hogs(PROGRAMS, [runner.cpus()[0]]):
+                for pid in children():
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    def test_the_second_job_lasts_as_long_as_the_first(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            library = fake_library(pathlib.Path(scratch), "a", "Alpha", "echo '{}'; exec sleep 600\n")
+            with beside.second_job(library, 2, ["busy"], None):
+                pass
+            short = fake_library(pathlib.Path(scratch), "a", "Alpha", "echo '{}'; exit 4\n")
+            with self.assertRaisesRegex(runner.Broken, "ended early, with status 4"):
+                with beside.second_job(short, 2, ["busy"], None) as job:
+                    job.wait(60)
+
+    def test_a_quota_limits_or_is_refused(self):
+        try:
+            with beside.group(50, 2) as procs:
+                self.assertTrue(procs.exists())
+                folder = procs.parent
+        except beside.Refused as why:
+            self.assertIn("control group", str(why))
+        else:
+            self.assertFalse(folder.exists())
+
+    def test_hogs_join_a_group(self):
+        with beside.common_group() as cgroup:
+            with beside.hogs(PROGRAMS, [runner.cpus()[0]], cgroup=cgroup):
+                members = len(cgroup.read_text().split()) if cgroup else None
+        if members is None:  # for a reason that can be told
+            with self.assertRaisesRegex(beside.Refused, "no control group"), beside.group():
+                pass
+        else:
+            self.assertEqual(members, 1)
+
+    def test_conditions_say_what_they_are(self):
+        self.assertEqual(str(busy.Condition(2, 0, 5, 1, 0)), "2 ranks, no hogs")
+        self.assertEqual(str(busy.Condition(8, 2, 5, 2, 50)),
+                         "8 ranks, 2 hogs on each CPU, nice 5, two jobs side by side, a quota of 50 %")
+
+    def test_two_ranks_alone_and_pairs_have_programs_of_their_own(self):
+        self.assertEqual([sweep.program("latency", n) for n in (2, 8)], ["latency", "pingpong"])
+        self.assertEqual(sweep.key("small", "bandwidth", 8, 4096), "small 8 bandwidth stream 4 KiB")
+
+
+def children():
+    return set(map(int, pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()))
+
+
+def allowed(pid):
+    return os.sched_getaffinity(pid)
+
+
+def nice_of(pid):
+    return os.getpriority(os.PRIO_PROCESS, pid)
 
 
 class Counting(unittest.TestCase):

@@ -5,6 +5,7 @@ programs_test.py --root BUILD
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -64,6 +65,12 @@ class Programs(unittest.TestCase):
         for name in names:
             self.positive(self.bench(2, name, "-m", 16), 2)
         self.positive(self.bench(3, "halo", "-m", 1000), 2)
+        for name in ("pingpong", "stream", "allreduce"):
+            lines = self.bench(4, name, "-m", "8:64")
+            self.assertEqual([line["bytes"] for line in lines], [8, 16, 32, 64])
+            self.positive(lines, 2)
+        with self.assertRaisesRegex(runner.Broken, "whole 8-byte words"):
+            self.bench(2, "pingpong", "-m", 12)
         with self.assertRaisesRegex(runner.Broken, "even number of ranks"):
             self.bench(3, "flood")
 
@@ -83,6 +90,39 @@ class Programs(unittest.TestCase):
                 runner.execute(libraries.weft(ROOT).command(2, "weft-bench", args), libraries.weft(ROOT).environment())
         with self.assertRaisesRegex(runner.Broken, "needs exactly 2 ranks"):
             self.bench(3, "latency")
+
+    def harness(self, *args):
+        done = subprocess.run([sys.executable, "-B", str(HERE / "bench.py"), "--root", str(ROOT), *map(str, args),
+                               "--libraries", "weft"], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_a_bar_without_peers_and_repetitions_is_not_decided(self):
+        shown = self.harness("bars", "--part", "collectives", "--reps", 1)
+        self.assertRegex(shown, r"after collectives against before +[0-9.]+ us +[0-9.]+ us +[0-9.]+ x +- +1 +"
+                                r"<= 1.03 x  not decided, n = 1")
+        self.assertIn("0 met, 0 missed, 1 not decided", shown)
+
+    def test_the_rig_prints_a_table_for_each_condition(self):
+        shown = self.harness("busy", "--ranks", "2,4", "--hogs", "0,1", "--reps", 1, "--window", 20)
+        for ranks in (2, 4):
+            self.assertIn(f"\n{ranks} ranks, no hogs\n", shown)
+            self.assertIn(f"\n{ranks} ranks, 1 hog on each CPU\n", shown)
+        for test in ("8 B ping-pong", "flood of 10^5", "allreduce 8 B", "halo 64 KiB, nonblocking",
+                     "halo 64 KiB, Sendrecv"):
+            self.assertEqual(len(re.findall(rf"\n{re.escape(test)} +[um]s +[0-9.]+ \(", shown)), 4, shown)
+
+    def test_the_rig_runs_two_jobs(self):
+        shown = self.harness("busy", "--ranks", 2, "--hogs", 0, "--jobs", 2, "--tests", "allreduce", "--reps", 1,
+                             "--window", 20)
+        self.assertRegex(shown, r"two jobs side by side\n.*\n.*\nallreduce 8 B +us +[0-9.]+")
+
+    def test_a_sweep_has_every_size(self):
+        shown = self.harness("sweep", "--ranks", "2,4", "--sizes", "8:4096", "--reps", 1)
+        for heading in ("latency, 2 ranks", "bandwidth, 2 ranks", "latency, 4 ranks", "bandwidth, 4 ranks"):
+            self.assertIn(f"\n{heading} (", shown)
+        # "-" where the machine changed its pace all the time
+        self.assertEqual(len(re.findall(r"\n(?:[0-9]+ B|[124] KiB) +(?:[0-9.]+ \(|-)", shown)), 4 * 10, shown)
 
     def test_the_demo_writes_its_numbers(self):
         with tempfile.TemporaryDirectory() as out:

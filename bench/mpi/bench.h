@@ -63,6 +63,20 @@ void *share_page(const World *w, size_t bytes);
  * call it; the answer is rank 0's, and 0 where the ranks are not pinned to CPUs of their own. */
 double line_ns(const World *w);
 
+/* A window that ends itself: whoever leads asks after each round whether the time is up, and marks its last message. */
+typedef struct Window {
+    double start, seen, limit_s;
+    int64_t next, stride; /* rounds done at the next look at the clock, and rounds between looks */
+} Window;
+
+Window begin(const World *w, double limit_s);
+bool over(Window *t, int64_t done);
+
+/* One window of a test that ends itself, and every size of it, repeated and reported. With pairs, even ranks answer and
+ * rank 0 reports their mean. */
+typedef double Cell(const World *w, size_t bytes, double limit_s);
+void measure_cells(const World *w, const char *name, Cell *cell, size_t bytes, const char *unit, bool pairs);
+
 int run_latency(const World *w);
 int run_after(const World *w);
 int run_variants(const World *w);
@@ -77,6 +91,7 @@ int run_flood(const World *w);
 int run_allreduce(const World *w);
 int run_halo(const World *w);
 int run_sendrecv(const World *w);
+int run_stream(const World *w);
 int run_busy(const World *w);
 
 #endif

@@ -10,20 +10,15 @@
 static const uint64_t last_bit = (uint64_t)1 << 63;  /* the last message of the window */
 static const uint64_t flood_bit = (uint64_t)1 << 62; /* the last of a flood: the receiver answers */
 
-typedef struct Window {
-    double start, seen, limit_s;
-    int64_t next, stride; /* rounds done at the next look at the clock, and rounds between looks */
-} Window;
-
-static Window begin(const World *w, double limit_s)
+Window begin(const World *w, double limit_s)
 {
     meet(w);
     double start = now_s();
     return (Window){.start = start, .seen = start, .limit_s = limit_s, .stride = 1};
 }
 
-/* Whether the time is up. A look every hundredth of the window or so, and after every round where rounds are long. */
-static bool over(Window *t, int64_t done)
+/* A look every hundredth of the window or so, and after every round where rounds are long. */
+bool over(Window *t, int64_t done)
 {
     if (done < t->next)
         return false;
@@ -37,26 +32,37 @@ static bool over(Window *t, int64_t done)
     return now - t->start >= t->limit_s;
 }
 
-/* One way, microseconds. Ranks 0 and 1, 2 and 3, ... at once; the answer of each pair is its even rank's. */
-static double pingpong(const World *w, double limit_s)
+/* One way, microseconds. Ranks 0 and 1, 2 and 3, ... at once; the answer of each pair is its even rank's. The first word is
+ * the number of the turn and the mark of the last one. */
+static double pingpong(const World *w, size_t bytes, double limit_s)
 {
     int peer = w->rank ^ 1;
-    uint64_t word = 0, answer;
-    int64_t turns = 0;
+    uint64_t word = 0, answer, turn = 0;
+    char *out = new_buffer(bytes), *in = new_buffer(bytes);
     Window t = begin(w, limit_s);
     while (!(word & last_bit)) {
+        turn++;
+        rewrite(out, bytes, turn);
         if (w->rank & 1) {
-            MPI_Recv(&word, 8, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(&word, 8, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
+            MPI_Recv(in, (int)bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            memcpy(&word, in, 8);
+            memcpy(out, &word, 8);
+            MPI_Send(out, (int)bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
         } else {
-            word = (uint64_t)++turns | (over(&t, turns) ? last_bit : 0);
-            MPI_Send(&word, 8, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
-            MPI_Recv(&answer, 8, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            word = turn | (over(&t, (int64_t)turn) ? last_bit : 0);
+            memcpy(out, &word, 8);
+            MPI_Send(out, (int)bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
+            MPI_Recv(in, (int)bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            memcpy(&answer, in, 8);
             if (answer != word)
-                fail("ping-pong: the answer to turn %lld is of another", (long long)turns);
+                fail("ping-pong: the answer to turn %llu is of another", (unsigned long long)turn);
         }
     }
-    return w->rank & 1 ? 0 : (now_s() - t.start) / (double)turns / 2 * 1e6;
+    double took = now_s() - t.start;
+    verify(in + 8, bytes - 8, turn + 1, "ping-pong");
+    free(out);
+    free(in);
+    return w->rank & 1 ? 0 : took / (double)turn / 2 * 1e6;
 }
 
 static int64_t send_floods(const World *w, Window *t, int peer)
@@ -89,8 +95,9 @@ static void receive_floods(int peer)
 
 /* Milliseconds that opt.messages sends take, the last one's receive included; all pairs at once. A window holds many
  * floods, or a part of one. */
-static double flood(const World *w, double limit_s)
+static double flood(const World *w, size_t bytes, double limit_s)
 {
+    (void)bytes; /* always 8 */
     Window t = begin(w, limit_s);
     if (w->rank & 1) {
         receive_floods(w->rank - 1);
@@ -100,20 +107,27 @@ static double flood(const World *w, double limit_s)
     return (now_s() - t.start) / (double)sent * (double)w->opt.messages * 1e3;
 }
 
-/* Microseconds a call; the sum of all ranks' ones, and in its upper half rank 0's word that this call is the last. */
-static double allreduce(const World *w, double limit_s)
+/* Microseconds a call; each sum is the number of ranks, and in the first one's upper half is rank 0's word that this call is
+ * the last. */
+static double allreduce(const World *w, size_t bytes, double limit_s)
 {
     const int64_t last = (int64_t)1 << 32;
-    int64_t sum = 0, calls = 0;
+    int64_t *mine = new_buffer(bytes), *sum = new_buffer(bytes), calls = 0;
+    size_t count = bytes / 8;
     Window t = begin(w, limit_s);
-    while (sum < last) {
+    while (sum[0] < last) {
         calls++;
-        int64_t mine = 1 + (w->rank == 0 && over(&t, calls) ? last : 0);
-        MPI_Allreduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-        if (sum % last != w->size)
-            fail("allreduce: %lld instead of %d", (long long)(sum % last), w->size);
+        for (size_t i = 0; i < count; i++)
+            mine[i] = 1;
+        mine[0] += w->rank == 0 && over(&t, calls) ? last : 0;
+        MPI_Allreduce(mine, sum, (int)count, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        if (sum[0] % last != w->size || sum[count - 1] % last != w->size)
+            fail("allreduce: %lld instead of %d", (long long)(sum[0] % last), w->size);
     }
-    return (now_s() - t.start) / (double)calls * 1e6;
+    double took = now_s() - t.start;
+    free(mine);
+    free(sum);
+    return took / (double)calls * 1e6;
 }
 
 enum { to_left, to_right };
@@ -124,12 +138,10 @@ typedef struct Halo {
     size_t bytes;
 } Halo;
 
-static Halo new_halo(const World *w)
+static Halo new_halo(const World *w, size_t bytes)
 {
     int left = (w->rank + w->size - 1) % w->size, right = (w->rank + 1) % w->size;
-    Halo h = {.bytes = w->opt.lo_bytes ? w->opt.lo_bytes : 65536, .to = {left, right}, .from = {right, left}};
-    if (h.bytes < 16)
-        fail("a halo holds 16 bytes at least");
+    Halo h = {.bytes = bytes, .to = {left, right}, .from = {right, left}};
     for (int d = 0; d < 2; d++) {
         h.out[d] = new_buffer(h.bytes);
         h.in[d] = new_buffer(h.bytes);
@@ -164,9 +176,10 @@ static void exchange_sendrecv(Halo *h)
 
 /* Microseconds a round: both halos filled and exchanged with both neighbours of a ring. The first word of each message is
  * the number of the last round, as far as its sender knows: rank 0 names it one lap ahead, which is time enough for all. */
-static inline __attribute__((always_inline)) double rounds(const World *w, double limit_s, void (*exchange)(Halo *))
+static inline __attribute__((always_inline)) double rounds(const World *w, size_t bytes, double limit_s,
+                                                            void (*exchange)(Halo *))
 {
-    Halo h = new_halo(w);
+    Halo h = new_halo(w, bytes);
     uint64_t last = UINT64_MAX, round = 0;
     Window t = begin(w, limit_s);
     for (; round < last; round++) {
@@ -190,62 +203,66 @@ static inline __attribute__((always_inline)) double rounds(const World *w, doubl
     return took / (double)round * 1e6;
 }
 
-static double halo(const World *w, double limit_s)
+static double halo(const World *w, size_t bytes, double limit_s)
 {
-    return rounds(w, limit_s, exchange_nonblocking);
+    return rounds(w, bytes, limit_s, exchange_nonblocking);
 }
 
-static double sendrecv(const World *w, double limit_s)
+static double sendrecv(const World *w, size_t bytes, double limit_s)
 {
-    return rounds(w, limit_s, exchange_sendrecv);
+    return rounds(w, bytes, limit_s, exchange_sendrecv);
 }
 
-static void measure(const World *w, const char *name, double (*cell)(const World *, double), size_t bytes,
-                    const char *unit, bool pairs)
+void measure_cells(const World *w, const char *name, Cell *cell, size_t bytes, const char *unit, bool pairs)
 {
     double *samples = calloc((size_t)w->opt.reps, sizeof(double));
+    size_t lo = w->opt.lo_bytes ? w->opt.lo_bytes : bytes, hi = w->opt.hi_bytes ? w->opt.hi_bytes : bytes;
     if (!samples)
         fail("no memory for %d samples", w->opt.reps);
     if (pairs && w->size % 2)
         fail("%s needs an even number of ranks", name);
-    cell(w, w->opt.warm_ms * 1e-3);
-    for (int i = 0; i < w->opt.reps; i++) {
-        double mine = cell(w, w->opt.window_ms * 1e-3), all = mine;
-        if (pairs) /* odd ranks add 0 */
-            MPI_Reduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-        samples[i] = pairs ? all / (w->size / 2) : all;
+    if (lo < 8 || lo % 8)
+        fail("%s needs sizes of whole 8-byte words", name);
+    for (bytes = lo; bytes <= hi; bytes *= 2) {
+        cell(w, bytes, w->opt.warm_ms * 1e-3);
+        for (int i = 0; i < w->opt.reps; i++) {
+            double mine = cell(w, bytes, w->opt.window_ms * 1e-3), all = mine;
+            if (pairs) /* odd ranks add 0 */
+                MPI_Reduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+            samples[i] = pairs ? all / (w->size / 2) : all;
+        }
+        report(w, name, bytes, unit, samples, w->opt.reps, NULL);
     }
-    report(w, name, bytes, unit, samples, w->opt.reps, NULL);
     free(samples);
 }
 
 int run_pingpong(const World *w)
 {
-    measure(w, "pingpong", pingpong, 8, "us", true);
+    measure_cells(w, "pingpong", pingpong, 8, "us", true);
     return 0;
 }
 
 int run_flood(const World *w)
 {
-    measure(w, "flood", flood, 8, "ms", true);
+    measure_cells(w, "flood", flood, 8, "ms", true);
     return 0;
 }
 
 int run_allreduce(const World *w)
 {
-    measure(w, "allreduce", allreduce, 8, "us", false);
+    measure_cells(w, "allreduce", allreduce, 8, "us", false);
     return 0;
 }
 
 int run_halo(const World *w)
 {
-    measure(w, "halo", halo, w->opt.lo_bytes ? w->opt.lo_bytes : 65536, "us", false);
+    measure_cells(w, "halo", halo, 65536, "us", false);
     return 0;
 }
 
 int run_sendrecv(const World *w)
 {
-    measure(w, "sendrecv", sendrecv, w->opt.lo_bytes ? w->opt.lo_bytes : 65536, "us", false);
+    measure_cells(w, "sendrecv", sendrecv, 65536, "us", false);
     return 0;
 }
 

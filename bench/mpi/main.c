@@ -26,12 +26,13 @@ static const Test tests[] = {
     {"variants", 2, run_variants, "latency of plain, persistent and matched-probe exchanges", 5, 5},
     {"ring", -2, run_ring, "a token around all ranks", 5, 5},
     {"after", 2, run_after, "8 B latency before any collective and after three, in one process", 5, 5},
-    {"pingpong", -2, run_pingpong, "8 B, one way, all pairs at once: mean of a long window", 300, 50},
+    {"pingpong", -2, run_pingpong, "ping-pong of all pairs at once: mean of a long window", 300, 50},
+    {"stream", -2, run_stream, "bandwidth of all pairs at once: mean of a long window", 300, 50},
     {"flood", -2, run_flood, "10^5 blocking sends of 8 B and their receives, all pairs at once", 300, 50},
-    {"allreduce", -2, run_allreduce, "8 B", 300, 50},
+    {"allreduce", -2, run_allreduce, "of 8-byte integers: mean of a long window", 300, 50},
     {"halo", -2, run_halo, "64 KiB to and from both neighbours, Isend, Irecv, Waitall", 300, 50},
     {"sendrecv", -2, run_sendrecv, "the same by two MPI_Sendrecv", 300, 50},
-    {"busy", -2, run_busy, "the last five, one after another", 300, 50},
+    {"busy", -2, run_busy, "pingpong, flood, allreduce, halo and sendrecv, one after another", 300, 50},
     {"footprint", -1, run_footprint, "memory per rank after messages with every peer", 5, 5},
 };
 enum { test_count = sizeof tests / sizeof tests[0] };

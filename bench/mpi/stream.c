@@ -8,13 +8,13 @@ typedef struct Stream {
     void **buffers;
     MPI_Request *requests;
     size_t bytes;
-    int window, buffer_count;
+    int window, buffer_count, peer;
     uint64_t stamp; /* of the first message of the window; in step on both sides */
 } Stream;
 
 static Stream new_stream(const World *w, size_t bytes)
 {
-    Stream s = {.bytes = bytes, .window = w->opt.window, .buffer_count = w->opt.buffers, .stamp = 1};
+    Stream s = {.bytes = bytes, .window = w->opt.window, .buffer_count = w->opt.buffers, .peer = w->rank ^ 1, .stamp = 1};
     s.buffers = calloc((size_t)s.buffer_count, sizeof(void *));
     s.requests = calloc((size_t)s.window, sizeof(MPI_Request));
     if (!s.buffers || !s.requests)
@@ -39,19 +39,20 @@ static inline void send_window(Stream *s, bool fresh)
         void *buffer = s->buffers[i % s->buffer_count];
         if (fresh)
             rewrite(buffer, s->bytes, s->stamp + (uint64_t)i);
-        MPI_Isend(buffer, (int)s->bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &s->requests[i]);
+        MPI_Isend(buffer, (int)s->bytes, MPI_BYTE, s->peer, 2, MPI_COMM_WORLD, &s->requests[i]);
     }
     MPI_Waitall(s->window, s->requests, MPI_STATUSES_IGNORE);
-    MPI_Recv(&answer, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&answer, 1, MPI_INT, s->peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static inline void receive_window(Stream *s)
 {
     int answer = 0;
     for (int i = 0; i < s->window; i++)
-        MPI_Irecv(s->buffers[i % s->buffer_count], (int)s->bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &s->requests[i]);
+        MPI_Irecv(s->buffers[i % s->buffer_count], (int)s->bytes, MPI_BYTE, s->peer, 2, MPI_COMM_WORLD,
+                  &s->requests[i]);
     MPI_Waitall(s->window, s->requests, MPI_STATUSES_IGNORE);
-    MPI_Send(&answer, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    MPI_Send(&answer, 1, MPI_INT, s->peer, 3, MPI_COMM_WORLD);
 }
 
 static void check_window(const World *w, const Stream *s)
@@ -138,5 +139,38 @@ int run_rate(const World *w)
     size_t lo = w->opt.lo_bytes ? w->opt.lo_bytes : 8, hi = w->opt.hi_bytes ? w->opt.hi_bytes : lo;
     for (size_t bytes = lo; bytes <= hi && w->rank < 2; bytes *= 2)
         measure(w, bytes, "rate", "M/s", 1e-6);
+    return 0;
+}
+
+/* GB/s of a pair while all pairs stream, ranks 0 and 1, 2 and 3, ...: the answer is the even ranks'. The sender says in the
+ * answer's turn whether another window follows. */
+static double stream(const World *w, size_t bytes, double limit_s)
+{
+    Stream s = new_stream(w, bytes);
+    int64_t windows = 0;
+    int more = 1;
+    Window t = begin(w, limit_s);
+    while (more) {
+        s.stamp += (uint64_t)s.window;
+        windows++;
+        if (w->rank & 1) {
+            MPI_Recv(&more, 1, MPI_INT, s.peer, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            receive_window(&s);
+        } else {
+            more = !over(&t, windows);
+            MPI_Send(&more, 1, MPI_INT, s.peer, 4, MPI_COMM_WORLD);
+            send_window(&s, w->opt.rewrite);
+        }
+    }
+    double took = now_s() - t.start;
+    for (int i = 0; (w->rank & 1) && w->opt.rewrite && i < s.window && s.buffer_count >= s.window; i++)
+        verify(s.buffers[i], bytes, s.stamp + (uint64_t)i, "stream");
+    end_stream(&s);
+    return w->rank & 1 ? 0 : (double)windows * s.window * (double)bytes * 1e-9 / took;
+}
+
+int run_stream(const World *w)
+{
+    measure_cells(w, "stream", stream, 8, "GB/s", true);
     return 0;
 }

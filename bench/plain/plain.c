@@ -1,6 +1,6 @@
 /* The comparators without any MPI: the same token, the same pinning, shared memory and sched_yield; and the rate of a
  * bare ring of cache lines from one process to another, one 64-byte message in each (stream).
- * weft-bench-plain ring|pingpong|stream [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints JSON lines like
+ * weft-bench-plain ring|pingpong|stream|hog [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints JSON lines like
  * weft-bench. */
 #include <sched.h>
 #include <stdatomic.h>
@@ -137,7 +137,7 @@ static bool parse(Plan *p, int argc, char **argv)
     if (!p->cpu_count)
         for (long i = 0; i < sysconf(_SC_NPROCESSORS_ONLN) && i < max_cpus; i++)
             p->cpus[p->cpu_count++] = (int)i;
-    if (strcmp(p->name, "pingpong") == 0 || strcmp(p->name, "stream") == 0)
+    if (strcmp(p->name, "pingpong") == 0 || strcmp(p->name, "stream") == 0 || strcmp(p->name, "hog") == 0)
         p->processes = 2;
     else if (strcmp(p->name, "ring") != 0)
         return false;
@@ -166,13 +166,24 @@ static int start_others(const Plan *p, Slot *slots)
     return 0;
 }
 
+/* A stranger that always wants its CPU; it ends with whoever started it. */
+static void hog(int cpu)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pin("weft-bench-plain", cpu);
+    for (volatile unsigned long turns = 0;; turns++) {
+    }
+}
+
 int main(int argc, char **argv)
 {
     static Plan plan;
     if (!parse(&plan, argc, argv)) {
-        fprintf(stderr, "usage: weft-bench-plain ring|pingpong|stream [-n N] [--hops N] [-r N] [--cpus A,B,..]\n");
+        fprintf(stderr, "usage: weft-bench-plain ring|pingpong|stream|hog [-n N] [--hops N] [-r N] [--cpus A,B,..]\n");
         return 2;
     }
+    if (strcmp(plan.name, "hog") == 0)
+        hog(plan.cpus[0]);
     size_t bytes = sizeof(Slot) * (size_t)plan.processes + sizeof(Line) * ring_lines;
     Slot *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (slots == MAP_FAILED) {

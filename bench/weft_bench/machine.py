@@ -42,3 +42,12 @@ def warnings(m):
         yield f"other work is running here (load {m['load']:.1f}): results are worse and less steady than they could be"
     if m["cpus"] < 2:
         yield "only one CPU is allowed here: two ranks take turns on it, and latencies are those of the scheduler"
+
+
+def autogroup():
+    """Whether the kernel shares CPUs out among sessions before processes: a job of 8 ranks is then as one beside a hog."""
+    try:
+        with open("/proc/sys/kernel/sched_autogroup_enabled", encoding="utf-8") as file:
+            return "autogroup on" if file.read().strip() == "1" else "autogroup off"
+    except OSError:
+        return "no autogroup"

@@ -14,7 +14,19 @@ def cpus():
     return sorted(os.sched_getaffinity(0))
 
 
-def _stop(process):
+def start(command, env=None, confine=None, cgroup=None):
+    """A session of its own, on these CPUs alone, in this control group; its output is piped."""
+    def place():
+        if cgroup:
+            cgroup.write_text(str(os.getpid()))
+        if confine:
+            os.sched_setaffinity(0, confine)
+    return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, errors="replace", start_new_session=True,
+                            preexec_fn=place if confine or cgroup else None)
+
+
+def stop(process):
     """A launcher gets the time to take its ranks along; the process group is ours, made for this run."""
     for number, grace_s in ((signal.SIGTERM, 3), (signal.SIGKILL, 5)):
         try:
@@ -28,23 +40,19 @@ def _stop(process):
             continue
 
 
-def execute(command, env=None, timeout_s=120, confine=None):
+def execute(command, env=None, timeout_s=120, confine=None, cgroup=None):
     """Runs a command to its end; returns its output and the seconds the whole command took."""
-    def place():
-        os.sched_setaffinity(0, confine)
-    start = time.monotonic()
-    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-                               preexec_fn=place if confine else None)
+    began = time.monotonic()
+    process = start(command, env, confine, cgroup)
     try:
         out, err = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        _stop(process)
+        stop(process)
         raise Broken(f"did not finish within {timeout_s} s: {' '.join(command)}") from None
     except BaseException:
-        _stop(process)
+        stop(process)
         raise
-    took = time.monotonic() - start
+    took = time.monotonic() - began
     if process.returncode:
         tail = " | ".join((err.strip() or out.strip()).splitlines()[-4:])
         raise Broken(f"exit status {process.returncode}: {' '.join(command)}: {tail}")
@@ -59,12 +67,15 @@ def records(text):
     return found
 
 
-def bench(library, ranks, args, timeout_s=120, confine=None):
+def arguments(args, confine=None):
+    return [*args, "--json", "--cpus", ",".join(map(str, sorted(confine or cpus())))]
+
+
+def bench(library, ranks, args, timeout_s=120, confine=None, cgroup=None):
     """One launch of weft-bench: its records without the header."""
-    where = confine or cpus()
-    full = [*args, "--json", "--cpus", ",".join(map(str, where))]
+    command = library.command(ranks, "weft-bench", arguments(args, confine))
     try:
-        out, _ = execute(library.command(ranks, "weft-bench", full), library.environment(), timeout_s, confine)
+        out, _ = execute(command, library.environment(), timeout_s, confine, cgroup)
         lines = records(out)
     except (Broken, ValueError) as why:
         raise Broken(f"{library.label}: {why}") from None

@@ -11,10 +11,6 @@ def geometric_mean(values):
     return math.exp(sum(math.log(v) for v in values) / len(values))
 
 
-def spread(values):
-    return f"{min(values):.3g}..{max(values):.3g}"
-
-
 def size_name(size):
     for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= scale and size % scale == 0:
@@ -30,6 +26,10 @@ def number(value, digits=3):
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(places, 6)}f}"
+
+
+def spread(values):
+    return f"{number(min(values))}..{number(max(values))}"
 
 
 def table(head, rows, left=1):
