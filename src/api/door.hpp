@@ -75,13 +75,17 @@ template <class T> bool good_blocks(const void* buf, obj::Ints counts, int64_t n
 
 inline bool active(const obj::Process& p) { return p.phase.load(std::memory_order_relaxed) == obj::Phase::active; }
 
+// Null and MPI_IN_PLACE, which are no place for data: one compare tells both.
+inline bool no_data_at(const void* buf) { return reinterpret_cast<uintptr_t>(buf) <= 1; }
+static_assert(MPI_BOTTOM == nullptr);
+
 // MPI_BOTTOM is a null pointer in this ABI: right with nothing to transfer, and with a type made of addresses.
 inline bool good_buffer(const void* buf, int64_t count, const type::Type* t) {
-    return WEFT_LIKELY(buf != nullptr) || count == 0 || t->size == 0 || t->is(type::Type::absolute);
+    return WEFT_LIKELY(!no_data_at(buf)) || count == 0 || t->size == 0 || (buf == nullptr && t->is(type::Type::absolute));
 }
-// Collectives: MPI_IN_PLACE is no null pointer; on intercommunicators and topologies the buffer may be unused.
+// Collectives decide for themselves about MPI_IN_PLACE; on intercommunicators and topologies the buffer may be unused.
 inline bool good_coll_buffer(const void* buf, int64_t count, const type::Type* t, const obj::Comm& c) {
-    return good_buffer(buf, count, t) || c.is_inter() || c.topology != nullptr;
+    return WEFT_LIKELY(buf != nullptr) || good_buffer(nullptr, count, t) || c.is_inter() || c.topology != nullptr;
 }
 
 inline bool good_recv_tag(int tag) { return tag >= 0 || tag == obj::any_tag; }

@@ -178,15 +178,18 @@ private:
     }
 
     Err a_buffer(const Arg& a, int i) const {
-        if (a.count < 0 || v_[i] != 0) return Err::ok;
+        const void* buf = handle<void*>(i);
+        if (a.count < 0 || !(a.kind == ArgKind::buf ? no_data_at(buf) : buf == nullptr)) return Err::ok;
         if (f_.args[a.count].kind == ArgKind::counts) return some_blocks(a, i);
         const type::Type* t = obj::type_of(p_, handle<MPI_Datatype>(a.datatype));
         const int64_t count = count_at(a.count);
         if (t->kind != Kind::type || count < 0) return Err::ok;   // reported as such
-        bool good = a.kind == ArgKind::buf_coll && comm_good() ? good_coll_buffer(nullptr, count, t, *comm_)
-                                                               : good_buffer(nullptr, count, t);
-        return good ? Err::ok
-                    : fail(Err::buffer, "null buffer for %lld elements (argument %d, %s)", static_cast<long long>(count),
+        const bool good = a.kind == ArgKind::buf_coll && comm_good() ? good_coll_buffer(buf, count, t, *comm_)
+                                                                     : good_buffer(buf, count, t);
+        if (good) return Err::ok;
+        return buf != nullptr
+                   ? fail(Err::buffer, "MPI_IN_PLACE is no buffer here (argument %d, %s)", i + 1, name(i))
+                   : fail(Err::buffer, "null buffer for %lld elements (argument %d, %s)", static_cast<long long>(count),
                            i + 1, name(i));
     }
 

@@ -138,8 +138,10 @@ Err build(Schedule& s, const Reduce& a) {
     if (!c.is_inter()) {
         bool root = a.root == c.rank;
         if (in_place(a.send) && !root) return no_place("send buffer");
+        if (root && in_place(a.recv.base)) return no_place("receive buffer");
         add_reduce(s, local, a.root, in_place(a.send) ? a.recv.base : a.send, root ? a.recv : shape);
     } else if (a.root == root_self) {
+        if (in_place(a.recv.base)) return no_place("receive buffer");
         s.recv(remote, 0, a.recv);
     } else {
         if (in_place(a.send)) return no_place("send buffer");

@@ -28,6 +28,17 @@ const char* const sets[] = {"mpi://WORLD", "mpi://SELF"};
 const char* const level_names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
                                    "MPI_THREAD_MULTIPLE"};
 
+// Which of `sets` that is, or an error. Names that begin with mpi:// have no case: letters compare without it in any locale.
+Err find_set(const char* name, int* which) {
+    auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    for (*which = 0; *which < 2; ++*which) {
+        const char *a = name, *b = sets[*which];
+        while (*a != 0 && lower(*a) == lower(*b)) a++, b++;
+        if (*a == 0 && *b == 0) return Err::ok;
+    }
+    return fail(Err::arg, "there is no process set \"%.100s\"", name);
+}
+
 Err directory(Process& p, Directory** out) {
     SpinGuard guard(p.pool_lock);
     if (p.directory == nullptr) p.directory = static_cast<Directory*>(calloc(1, sizeof(Directory)));
@@ -192,16 +203,17 @@ Err session_get_num_psets(Process&, Session&, Info*, int* n) {
 Err session_get_nth_pset(Process&, Session&, Info*, int n, int* length, char* name) {
     if (n < 0 || n > 1) return fail(Err::arg, "there is no process set %d; there are 2", n);
     int room = *length;
+    if (room > 0 && name == nullptr) return fail(Err::arg, "a null pointer for a name of up to %d characters", room);
     *length = static_cast<int>(strlen(sets[n])) + 1;
     if (room > 0) snprintf(name, static_cast<size_t>(room), "%s", sets[n]);
     return Err::ok;
 }
 
 Err session_get_pset_info(Process& p, Session&, const char* name, Info** out) {
-    bool self = strcmp(name, sets[1]) == 0;
-    if (!self && strcmp(name, sets[0]) != 0) return fail(Err::arg, "there is no process set \"%.100s\"", name);
+    int which;
+    WEFT_TRY(find_set(name, &which));
     char size[16];
-    snprintf(size, sizeof size, "%d", self ? 1 : p.world_size);
+    snprintf(size, sizeof size, "%d", which == 1 ? 1 : p.world_size);
     Info* info = nullptr;
     WEFT_TRY(obj::info_create(p, &info));
     if (Err e = obj::info_put(*info, "mpi_size", size); e != Err::ok) {
@@ -234,9 +246,9 @@ Err session_get_errhandler(Process& p, Session& s, Errhandler** out) {
 }
 
 Err group_from_session_pset(Process& p, Session& s, const char* name, Group** out) {
-    if (strcmp(name, sets[0]) == 0) return obj::make_run(p, 0, p.world_size, &s, out);
-    if (strcmp(name, sets[1]) == 0) return obj::make_run(p, p.world_rank, 1, &s, out);
-    return fail(Err::arg, "there is no process set \"%.100s\"", name);
+    int which;
+    WEFT_TRY(find_set(name, &which));
+    return which == 0 ? obj::make_run(p, 0, p.world_size, &s, out) : obj::make_run(p, p.world_rank, 1, &s, out);
 }
 
 // ------------------------------------------------------------------------------------ communicators from groups

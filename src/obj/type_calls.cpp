@@ -237,7 +237,10 @@ Err status_set_elements(Process&, Status& s, const Type& t, int64_t count) {
 namespace {
 
 // Room for `need` bytes behind the position.
-Err check_room(int64_t position, int64_t size, int64_t need) {
+Err check_room(const void* packed, int64_t position, int64_t size, int64_t need) {
+    if (need > 0 && (packed == nullptr || packed == MPI_IN_PLACE))
+        return fail(Err::buffer, "the buffer of %lld packed bytes is %s", static_cast<long long>(need),
+                    packed == nullptr ? "a null pointer" : "MPI_IN_PLACE");
     if (position < 0 || position > size)
         return fail(Err::arg, "position %lld is outside a buffer of %lld bytes", static_cast<long long>(position), static_cast<long long>(size));
     if (need > size - position)
@@ -260,7 +263,7 @@ Err size_of(const char* datarep, int64_t count, const Type& t, int64_t* n) {
 
 Err pack(Process&, Buffer in, void* out, int64_t out_bytes, int64_t* position, Comm&) {
     int64_t n = in.bytes();
-    WEFT_TRY(check_room(*position, out_bytes, n));
+    WEFT_TRY(check_room(out, *position, out_bytes, n));
     type::pack(in, 0, n, static_cast<char*>(out) + *position);
     *position += n;
     return Err::ok;
@@ -268,7 +271,7 @@ Err pack(Process&, Buffer in, void* out, int64_t out_bytes, int64_t* position, C
 
 Err unpack(Process&, const void* in, int64_t in_bytes, int64_t* position, Buffer out, Comm&) {
     int64_t n = out.bytes();
-    WEFT_TRY(check_room(*position, in_bytes, n));
+    WEFT_TRY(check_room(in, *position, in_bytes, n));
     type::unpack(out, 0, n, static_cast<const char*>(in) + *position);
     *position += n;
     return Err::ok;
@@ -282,7 +285,7 @@ Err pack_size(Process&, int64_t count, const Type& t, Comm&, int64_t* n) {
 Err pack_external(Process&, const char* datarep, Buffer in, void* out, int64_t out_bytes, int64_t* position) {
     int64_t n;
     WEFT_TRY(size_of(datarep, in.count, *in.type, &n));
-    WEFT_TRY(check_room(*position, out_bytes, n));
+    WEFT_TRY(check_room(out, *position, out_bytes, n));
     WEFT_TRY(type::pack_external(in, static_cast<char*>(out) + *position));
     *position += n;
     return Err::ok;
@@ -291,7 +294,7 @@ Err pack_external(Process&, const char* datarep, Buffer in, void* out, int64_t o
 Err unpack_external(Process&, const char* datarep, const void* in, int64_t in_bytes, int64_t* position, Buffer out) {
     int64_t n;
     WEFT_TRY(size_of(datarep, out.count, *out.type, &n));
-    WEFT_TRY(check_room(*position, in_bytes, n));
+    WEFT_TRY(check_room(in, *position, in_bytes, n));
     WEFT_TRY(type::unpack_external(out, static_cast<const char*>(in) + *position));
     *position += n;
     return Err::ok;

@@ -28,6 +28,8 @@ Err grid_of(const Comm& c, const Topology** t) {
     return fail(Err::topology, "the communicator has no Cartesian topology");
 }
 
+Err no_array(const char* name) { return fail(Err::arg, "%s is a null pointer", name); }
+
 // The number of places in the grid, or an error.
 Err places(int ndims, const int* dims, int32_t limit, int32_t* out) {
     if (ndims < 0) return fail(Err::dims, "the number of dimensions, %d, is negative", ndims);
@@ -122,6 +124,7 @@ Err cart_sub(Process& p, Comm& c, const int* remain_dims, Comm** out) {
     const Topology* t = nullptr;
     WEFT_TRY(grid_of(c, &t));
     Grid g(*t);
+    if (remain_dims == nullptr && g.ndims > 0) return no_array("remain_dims");
     int32_t tag = comm::take_tag(c), kept = 0;
     auto* ints = static_cast<int32_t*>(malloc((static_cast<size_t>(c.size) + 4 * static_cast<size_t>(g.ndims) + 1) * 4));
     if (ints == nullptr) return fail(Err::no_mem, "no memory for a slice of the grid");
@@ -177,6 +180,7 @@ Err cart_rank(Process&, Comm& c, const int* coords, int* rank) {
     const Topology* t = nullptr;
     WEFT_TRY(grid_of(c, &t));
     Grid g(*t);
+    if (coords == nullptr && g.ndims > 0) return no_array("coords");
     int32_t r = rank_at(g, coords);
     if (r == proc_null) return fail(Err::arg, "the coordinates lie outside a dimension that is not periodic");
     *rank = r;

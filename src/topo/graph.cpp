@@ -41,6 +41,7 @@ Err check_graph(const Comm& c, int nnodes, const int* index, const int* edges) {
     int before = 0;
     for (int i = 0; i < nnodes; before = index[i++])
         if (index[i] < before) return fail(Err::arg, "index %d of the graph, %d, is less than the one before", i, index[i]);
+    if (edges == nullptr && before > 0) return fail(Err::arg, "a null pointer for %d edges", before);
     for (int i = 0; i < before; i++)
         if (edges[i] < 0 || edges[i] >= nnodes) return fail(Err::arg, "edge %d leads to node %d of %d", i, edges[i], nnodes);
     return Err::ok;
@@ -284,6 +285,8 @@ Err dist_graph_create(Process& p, Comm& c, int n, const int* sources, const int*
         if (degrees[i] < 0) return fail(Err::arg, "degree %d is negative", degrees[i]);
         named += degrees[i];
     }
+    if (destinations == nullptr && named > 0)
+        return fail(Err::arg, "a null pointer for %lld destinations", static_cast<long long>(named));
     WEFT_TRY(check_peers(static_cast<int>(named), destinations, c.size));
     WEFT_TRY(check_weights(static_cast<int>(named), weights));
     Scratch<Edge> mine(named);

@@ -41,6 +41,66 @@ static void classes(void) {
     CHECK(type == MPI_DATATYPE_NULL, "Type_free leaves the handle");
 }
 
+// Where MPI_IN_PLACE has no meaning, and where a null pointer is no place for bytes.
+static void no_buffers(void) {
+    char buf[64] = {0}, out[64];
+    const MPI_Comm c = MPI_COMM_WORLD;
+    void* const here = MPI_IN_PLACE;
+    int at = 0, none[] = {0};
+    MPI_Aint far = 0;
+    MPI_Request request;
+    FAILS(MPI_ERR_BUFFER, MPI_Send(here, 1, MPI_INT, rank, 0, c));
+    FAILS(MPI_ERR_BUFFER, MPI_Isend(here, 1, MPI_INT, rank, 0, c, &request));
+    FAILS(MPI_ERR_BUFFER, MPI_Recv(here, 1, MPI_INT, rank, 0, c, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_BUFFER, MPI_Sendrecv_replace(here, 1, MPI_INT, rank, 0, rank, 0, c, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce_local(here, buf, 1, MPI_INT, MPI_SUM));
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce_local(buf, here, 1, MPI_INT, MPI_SUM));
+    OK(MPI_Send(here, 0, MPI_INT, MPI_PROC_NULL, 0, c));   // as any pointer to nothing
+    FAILS(MPI_ERR_BUFFER, MPI_Pack(buf, 1, MPI_INT, NULL, 64, &at, c));
+    FAILS(MPI_ERR_BUFFER, MPI_Pack(buf, 1, MPI_INT, here, 64, &at, c));
+    FAILS(MPI_ERR_BUFFER, MPI_Pack(here, 1, MPI_INT, out, 64, &at, c));
+    FAILS(MPI_ERR_BUFFER, MPI_Unpack(NULL, 64, &at, buf, 1, MPI_INT, c));
+    FAILS(MPI_ERR_BUFFER, MPI_Pack_external("external32", buf, 1, MPI_INT, NULL, 64, &far));
+    FAILS(MPI_ERR_BUFFER, MPI_Unpack_external("external32", NULL, 64, &far, buf, 1, MPI_INT));
+    OK(MPI_Pack(buf, 0, MPI_INT, NULL, 0, &at, c));
+    CHECK(at == 0 && far == 0, "failed calls moved the position to %d, %ld", at, (long)far);
+
+    // Collectives, alone: each place where the standard gives it no meaning. Where only one side may be in place, the other may not.
+    const MPI_Comm self = MPI_COMM_SELF;
+    int one[] = {1}, zero[] = {0};
+    FAILS(MPI_ERR_BUFFER, MPI_Bcast(here, 1, MPI_INT, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce(buf, here, 1, MPI_INT, MPI_SUM, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce(here, here, 1, MPI_INT, MPI_SUM, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Ireduce(buf, here, 1, MPI_INT, MPI_SUM, 0, self, &request));
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce_init(buf, here, 1, MPI_INT, MPI_SUM, 0, self, MPI_INFO_NULL, &request));
+    FAILS(MPI_ERR_BUFFER, MPI_Allreduce(buf, here, 1, MPI_INT, MPI_SUM, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Scan(buf, here, 1, MPI_INT, MPI_SUM, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Exscan(buf, here, 1, MPI_INT, MPI_SUM, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce_scatter_block(buf, here, 1, MPI_INT, MPI_SUM, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce_scatter(buf, here, one, MPI_INT, MPI_SUM, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Gather(buf, 1, MPI_INT, here, 1, MPI_INT, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Gatherv(buf, 1, MPI_INT, here, one, zero, MPI_INT, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Scatter(here, 1, MPI_INT, buf, 1, MPI_INT, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Scatterv(here, one, zero, MPI_INT, buf, 1, MPI_INT, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Allgather(buf, 1, MPI_INT, here, 1, MPI_INT, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Allgatherv(buf, 1, MPI_INT, here, one, zero, MPI_INT, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Alltoall(buf, 1, MPI_INT, here, 1, MPI_INT, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Alltoallv(buf, one, zero, MPI_INT, here, one, zero, MPI_INT, self));
+    MPI_Datatype types[] = {MPI_INT};
+    FAILS(MPI_ERR_BUFFER, MPI_Alltoallw(buf, one, zero, types, here, one, zero, types, self));
+
+    // Topologies: arrays that are not there.
+    MPI_Comm grid, made;
+    OK(MPI_Cart_create(self, 1, one, none, 0, &grid));
+    FAILS(MPI_ERR_ARG, MPI_Cart_create(self, 1, NULL, none, 0, &made));
+    MPI_Comm_set_errhandler(grid, MPI_ERRORS_RETURN);
+    FAILS(MPI_ERR_ARG, MPI_Cart_rank(grid, NULL, &at));
+    FAILS(MPI_ERR_ARG, MPI_Cart_sub(grid, NULL, &made));
+    FAILS(MPI_ERR_ARG, MPI_Graph_create(self, 1, one, NULL, 0, &made));
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(self, 1, zero, one, NULL, one, MPI_INFO_NULL, 0, &made));
+    OK(MPI_Comm_free(&grid));
+}
+
 static void users_own(void) {
     MPI_Errhandler mine, got;
     MPI_Comm dup;
@@ -146,6 +206,7 @@ int main(int argc, char** argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     classes();
+    no_buffers();
     users_own();
     users_errors();
     taken_back();

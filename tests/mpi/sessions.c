@@ -26,11 +26,18 @@ static void look_at_sets(MPI_Session s) {
         world += strcmp(name, "mpi://WORLD") == 0;
     }
     CHECK(world == 1, "mpi://WORLD is not there");
+    length = 10;
+    FAILS(MPI_ERR_ARG, MPI_Session_get_nth_pset(s, MPI_INFO_NULL, 0, &length, NULL));
+    static const char* const near[] = {"MPI://WORL", "mpi://WORLDS", "mpi:/WORLD", "WORLD", "", "mpi://"};
+    for (int i = 0; i < 6; i++) {
+        MPI_Group g;
+        FAILS(MPI_ERR_ARG, MPI_Group_from_session_pset(s, near[i], &g));
+    }
     MPI_Info info;
     char value[32];
     int flag = 0;
     length = sizeof value;
-    OK(MPI_Session_get_pset_info(s, "mpi://SELF", &info));
+    OK(MPI_Session_get_pset_info(s, "mPi://Self", &info));   // these names have no case
     OK(MPI_Info_get_string(info, "mpi_size", &length, value, &flag));
     CHECK(flag && strcmp(value, "1") == 0, "mpi://SELF has not the size 1");
     MPI_Info_free(&info);
@@ -54,7 +61,7 @@ static void one_session(int round) {
     MPI_Comm all, part, inter, none;
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s));
     look_at_sets(s);
-    OK(MPI_Group_from_session_pset(s, "mpi://WORLD", &world));
+    OK(MPI_Group_from_session_pset(s, round % 2 ? "mpi://WORLD" : "MPI://world", &world));
     MPI_Group_size(world, &size);
     MPI_Group_rank(world, &rank);
 
