@@ -38,6 +38,19 @@ def settle(f, p):
     return f'const int64_t {n}_ = door::count_meant({n}, {f.params[p.count.index - 1].name}, {p.name}, {p.datatype.name}_);'
 
 
+def forgiven(f):
+    """Lines of a rejection: where there is nothing to transfer, a null datatype is as good as any. Reductions need one that
+    their operation is defined on."""
+    if f.of_kind('op'):
+        return []
+    out = []
+    for p in f.params:
+        if p.count is not None and p.count.kind == 'count' and p.datatype.kind == 'type':
+            args = ', '.join('MPI_BYTE' if q is p.datatype else q.name for q in f.params)
+            out.append(f'    if ({p.count.name} == 0 && {p.datatype.name} == MPI_DATATYPE_NULL) return P{f.name}({args});')
+    return out
+
+
 def condition(p, owner):
     parts = []
     if p.cond:
@@ -85,7 +98,8 @@ def check(f, p):
     if k == 'rank' and owner:
         return f'door::good_rank(*{owner}, {n})'
     if k == 'buf' and p.count:
-        return f'door::good_buffer({n}, {p.count.value}, {p.datatype.name}_)'
+        pieces = f'{f.params[p.count.index - 1].name} == 0 ? 0 : ' if p.count.kind == 'count_any' else ''
+        return f'door::good_buffer({n}, {pieces}{p.count.value}, {p.datatype.name}_)'
     if k == 'buf_coll' and p.blocks:
         # Of the blocks that all members reduce each receives its own.
         mine = p.blocks.length == 'members' and not p.type.startswith('const')
@@ -95,6 +109,9 @@ def check(f, p):
     if k in ('counts', 'types') and p.length:
         # What a call makes a type of need not be committed.
         what = k if k == 'counts' or p.length in LENGTHS else 'known_types'
+        if what == 'types':
+            counts = next(q for q in reversed(f.params[:p.index]) if q.kind == 'counts')
+            return f'door::good_types({n}, {length(p, owner)}, door::ints({counts.name}))'
         return f'door::good_{what}({n}, {length(p, owner)})'
     if p.length:
         return f'door::good_array({n}, {length(p, owner)})'
@@ -236,7 +253,7 @@ def write_function(f):
     plain = f.declaration('WHAT_', register=True).replace('(void)', '()').replace(', ...', '')
     if conditions:
         reject = plain.replace('WHAT_', 'reject_')
-        out += [f'static WEFT_COLD {reject} {{', f'    {values}', f'    return door::reject(functions[{f.number}], v);', '}']
+        out += [f'static WEFT_COLD {reject} {{', *forgiven(f), f'    {values}', f'    return door::reject(functions[{f.number}], v);', '}']
     start = ['    obj::Process& proc = *obj::process;'] + [f'    {line}' for line in map(resolve, f.params) if line]
     start += [f'    {line}' for line in (settle(f, p) for p in f.params) if line]
     results = [r for r in map(local, f.params) if r]

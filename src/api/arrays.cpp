@@ -6,13 +6,6 @@ namespace weft::door {
 
 namespace {
 
-template <class Good> bool all_types(const MPI_Datatype* a, int64_t n, Good good) {
-    if (!good_array(a, n)) return false;
-    for (int64_t i = 0; i < n; i++)
-        if (!good(obj::type_of(a[i]))) return false;
-    return true;
-}
-
 topo::Neighbours neighbours(const obj::Comm& c) {
     topo::Neighbours n{};
     if (c.topology != nullptr) (void)topo::neighbours(c, &n);
@@ -23,8 +16,19 @@ bool null_block(int64_t count, const type::Type& t) { return good_buffer(nullptr
 
 }  // namespace
 
-bool good_types(const MPI_Datatype* a, int64_t n) { return all_types(a, n, usable); }
-bool good_known_types(const MPI_Datatype* a, int64_t n) { return all_types(a, n, known); }
+bool good_types(const MPI_Datatype* a, int64_t n, obj::Ints counts) {
+    if (!good_array(a, n)) return false;
+    for (int64_t i = 0; i < n; i++)
+        if (!usable(obj::type_of(a[i])) && (a[i] != MPI_DATATYPE_NULL || counts[i] != 0)) return false;
+    return true;
+}
+
+bool good_known_types(const MPI_Datatype* a, int64_t n) {
+    if (!good_array(a, n)) return false;
+    for (int64_t i = 0; i < n; i++)
+        if (!known(obj::type_of(a[i]))) return false;
+    return true;
+}
 
 int32_t sources(const obj::Comm& c) { return neighbours(c).sources; }
 int32_t destinations(const obj::Comm& c) { return neighbours(c).destinations; }

@@ -55,8 +55,8 @@ template <class Int> bool good_counts(const Int* a, int64_t n) {
         if (WEFT_UNLIKELY(a[i] < 0)) return false;
     return true;
 }
-// Fit for communication.
-bool good_types(const MPI_Datatype* a, int64_t n);
+// Fit for communication; null where the count is 0.
+bool good_types(const MPI_Datatype* a, int64_t n, obj::Ints counts);
 // Fit to make another type of.
 bool good_known_types(const MPI_Datatype* a, int64_t n);
 

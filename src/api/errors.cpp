@@ -6,6 +6,7 @@
 #include "api/door.hpp"
 #include "boot/boot.hpp"
 #include "obj/errors.hpp"
+#include "obj/message.hpp"
 #include "obj/session.hpp"
 
 namespace weft::door {
@@ -118,8 +119,35 @@ int too_large(const Function& f, const void* owner, int argument) {
                                 f.args[argument].name, argument + 1, f.name));
 }
 
+// The communicator of the request or message that a call is about; null where there is none.
+static const obj::Comm* comm_of_request(const Function& f, const intptr_t* values) {
+    obj::Process& p = *obj::process;
+    for (int i = 0; i < f.n_args; i++) {
+        void* value = reinterpret_cast<void*>(values[i]);
+        switch (f.args[i].kind) {
+        case ArgKind::message_inout: {
+            const obj::Message* m = value != nullptr ? obj::message_of(p, *static_cast<MPI_Message*>(value)) : nullptr;
+            return m != nullptr && m->kind == Kind::message ? m->comm : nullptr;
+        }
+        case ArgKind::request:
+        case ArgKind::request_null:
+        case ArgKind::request_inout:
+        case ArgKind::request_null_inout: {
+            const ArgKind k = f.args[i].kind;
+            if (k == ArgKind::request_inout || k == ArgKind::request_null_inout)
+                value = value != nullptr ? *static_cast<MPI_Request*>(value) : MPI_REQUEST_NULL;
+            const obj::Request* r = obj::request_of(p, static_cast<MPI_Request>(value));
+            return r->kind == Kind::request && r != &obj::null_request && !(r->flags & obj::Request::shared) ? r->comm : nullptr;
+        }
+        default: break;
+        }
+    }
+    return nullptr;
+}
+
 // The owner's object if its handle is good, else null.
 static const void* good_owner(const Function& f, const intptr_t* values) {
+    if (f.errors == Errors::request) return comm_of_request(f, values);
     if (f.owner < 0) return nullptr;
     obj::Process& p = *obj::process;
     const void* word = reinterpret_cast<const void*>(values[f.owner]);

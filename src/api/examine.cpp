@@ -155,9 +155,13 @@ private:
     }
     Err some_types(const Arg& a, int i) const {
         WEFT_TRY(an_array(a, i));
+        const bool to_build = a.length == Length::argument;
+        int counts = i;   // of communication: the array before it
+        while (!to_build && f_.args[counts].kind != ArgKind::counts) counts--;
         for (int64_t k = 0; k < length(a); k++) {
-            const type::Type* t = obj::type_of(p_, handle<const MPI_Datatype*>(i)[k]);
-            if (a.length == Length::argument ? known(t) : usable(t)) continue;
+            const MPI_Datatype h = handle<const MPI_Datatype*>(i)[k];
+            const type::Type* t = obj::type_of(p_, h);
+            if (to_build ? known(t) : usable(t) || (h == MPI_DATATYPE_NULL && numbers(counts)[k] == 0)) continue;
             return fail(Err::type, "element %lld is %s (argument %d, %s)", static_cast<long long>(k),
                         known(t) ? "not committed" : "no datatype", i + 1, name(i));
         }
@@ -182,7 +186,8 @@ private:
         if (a.count < 0 || !(a.kind == ArgKind::buf ? no_data_at(buf) : buf == nullptr)) return Err::ok;
         if (f_.args[a.count].kind == ArgKind::counts) return some_blocks(a, i);
         const type::Type* t = obj::type_of(p_, handle<MPI_Datatype>(a.datatype));
-        const int64_t count = count_at(a.count);
+        const Arg& how_many = f_.args[a.count];
+        const int64_t count = how_many.kind == ArgKind::count_any && v_[how_many.count] == 0 ? 0 : count_at(a.count);
         if (t->kind != Kind::type || count < 0) return Err::ok;   // reported as such
         const bool good = a.kind == ArgKind::buf_coll && comm_good() ? good_coll_buffer(buf, count, t, *comm_)
                                                                      : good_buffer(buf, count, t);

@@ -7,16 +7,17 @@
 
 namespace weft::coll {
 
+static Buffer nothing() { return bytes_at(nullptr, 0); }
+
 Buffer Blocks::at(int64_t i) const {
     const type::Type* t = types != nullptr ? &type_of_handle(types[i]) : type;
     int64_t n = counts ? counts[i] : count;
+    if (t->kind != Kind::type) return nothing();   // a null handle: the count is 0
     int64_t offset = types != nullptr ? displs[i] : (displs ? displs[i] : i * count) * t->extent;
     return {static_cast<char*>(base) + offset, n, t};
 }
 
 namespace {
-
-Buffer nothing() { return bytes_at(nullptr, 0); }
 
 // Dissemination: after round k everybody has heard, directly or not, from the 2^k - 1 members before it.
 void add_flat_barrier(Schedule& s, const Team& t) {

@@ -138,9 +138,11 @@ Err free_keyval(Process& p, Of of, int* number) {
     Registry& r = registry(p);
     SpinGuard guard(r.lock);
     Keyval* k = find_keyval(r, of, *number);
-    if (k == nullptr || k->freed) return bad_keyval(*number);
-    k->freed = true;
-    release_keyval(r, k);
+    if (k == nullptr) return bad_keyval(*number);
+    if (!k->freed) {   // once more is no error while attributes still use it
+        k->freed = true;
+        release_keyval(r, k);
+    }
     *number = MPI_KEYVAL_INVALID;
     return Err::ok;
 }

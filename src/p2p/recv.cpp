@@ -189,10 +189,13 @@ Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
     Message* m = *message;
     const bool nobody = m->comm == nullptr;
     Unexpected* u = nobody ? nullptr : unexpected_of(g, *m);
-    if (u == nullptr && !nobody) return fail(Err::no_mem, "no memory for a message");
     Comm& c = nobody ? p.self : *m->comm;
-    Request* r = make_request(g, c, b, obj::proc_null, obj::any_tag, Request::is_recv);
-    if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
+    const bool there = u != nullptr || nobody;
+    Request* r = there ? make_request(g, c, b, obj::proc_null, obj::any_tag, Request::is_recv) : nullptr;
+    if (r == nullptr) {
+        obj::blame(&c);
+        return fail(Err::no_mem, "no memory for a %s", there ? "request" : "message");
+    }
     *message = nullptr;
     *out = r;
     if (nobody) {
@@ -209,10 +212,13 @@ Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
 
 Err mrecv(Process& p, Buffer b, Message** message, Status* s) {
     if (receive_kept(p, b, message, s, true)) return Err::ok;
+    const Comm* comm = (*message)->comm;
     Request* r = nullptr;
     WEFT_TRY(imrecv(p, b, message, &r));
     wait(p, *r);
-    return finish(p, *r, s);
+    const Err e = finish(p, *r, s);
+    if (e != Err::ok) obj::blame(comm);
+    return e;
 }
 
 }  // namespace weft::p2p

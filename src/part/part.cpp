@@ -362,7 +362,7 @@ void free_channel(Request& r) {
 constexpr obj::RequestOps ops{"partitioned", start, poll, finish, nullptr, free_channel};
 
 Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, bool sending, Request** out) {
-    if (partitions <= 0) return fail(Err::arg, "%d partitions", partitions);
+    if (partitions < 0) return fail(Err::arg, "%d partitions", partitions);
     if (e.rank == obj::any_source) return fail(Err::rank, "a partitioned receive names its source");
     if (e.tag < 0) return fail(Err::tag, "a partitioned receive names its tag");
     Engine* engine = engine_of(p);

@@ -75,6 +75,8 @@ static void keyvals(void) {
     OK(MPI_Comm_free_keyval(&key));
     CHECK(key == MPI_KEYVAL_INVALID, "Comm_free_keyval leaves the key");
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_set_attr(MPI_COMM_WORLD, old, NULL));
+    int gone = old;
+    FAILS(MPI_ERR_KEYVAL, MPI_Comm_free_keyval(&gone));   // nothing uses it any more
 
     // Copied as it is by MPI_COMM_DUP_FN, not at all by MPI_COMM_NULL_COPY_FN.
     int kept, lost;
@@ -107,10 +109,13 @@ int main(int argc, char** argv) {
     predefined();
     keyvals();
     for (int i = 1; i <= 3; i++) {
-        int key;
+        int key, again;
         OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &key, NULL));
         OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, (void*)(intptr_t)i));
-        OK(MPI_Comm_free_keyval(&key));  // lives on until the attribute is gone
+        again = key;
+        OK(MPI_Comm_free_keyval(&key));     // lives on until the attribute is gone
+        OK(MPI_Comm_free_keyval(&again));   // and to free it once more takes nothing away
+        CHECK(again == MPI_KEYVAL_INVALID, "%d", again);
     }
     MPI_Finalize();
     const int in_order = deleted == 3 && order[0] == 3 && order[1] == 2 && order[2] == 1;

@@ -11,7 +11,7 @@ static void handler(MPI_Comm* comm, int* code, ...) {
 }
 
 static void classes(void) {
-    char buf[8];
+    char buf[8] = {0};
     int flag;
     MPI_Request request = MPI_REQUEST_NULL;
     FAILS(MPI_ERR_COMM, MPI_Send(buf, 1, MPI_BYTE, 0, 0, MPI_COMM_NULL));
@@ -129,6 +129,73 @@ static void users_own(void) {
     OK(MPI_Comm_free(&dup));
 }
 
+// Errors of what a request or a message stands for go to the handler of its communicator, not to that of MPI_COMM_SELF.
+static void owners(void) {
+    MPI_Errhandler mine;
+    MPI_Comm dup;
+    MPI_Message message;
+    MPI_Request request;
+    char out[2000] = {0}, in[2000];
+    OK(MPI_Comm_create_errhandler(handler, &mine));
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &dup));
+    OK(MPI_Comm_set_errhandler(dup, mine));
+    OK(MPI_Errhandler_free(&mine));
+    calls = 0;
+    for (int bytes = 8; bytes <= 2000; bytes += 1992) {   // in its header's line, or beyond
+        int before = calls;
+        OK(MPI_Isend(out, bytes, MPI_BYTE, 0, 1, dup, &request));
+        OK(MPI_Mprobe(0, 1, dup, &message, MPI_STATUS_IGNORE));
+        last_comm = MPI_COMM_NULL;
+        FAILS(MPI_ERR_COUNT, MPI_Mrecv(in, -1, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+        CHECK(calls == before + 1 && last_comm == dup, "%d calls", calls);
+        FAILS(MPI_ERR_COUNT, MPI_Imrecv(in, -1, MPI_BYTE, &message, &request));
+        CHECK(calls == before + 2, "%d calls", calls);
+        last_comm = MPI_COMM_NULL;
+        FAILS(MPI_ERR_TRUNCATE, MPI_Mrecv(in, 4, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+        CHECK(calls == before + 3 && last_comm == dup && last_class == MPI_ERR_TRUNCATE, "%d calls", calls);
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    int before = calls;
+    OK(MPI_Irecv(in, 8, MPI_BYTE, 0, 2, dup, &request));
+    FAILS(MPI_ERR_ARG, MPI_Test(&request, NULL, MPI_STATUS_IGNORE));
+    CHECK(calls == before + 1 && last_comm == dup, "%d calls", calls);
+    OK(MPI_Send(out, 8, MPI_BYTE, 0, 2, dup));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    message = MPI_MESSAGE_NO_PROC;
+    FAILS(MPI_ERR_COUNT, MPI_Mrecv(in, -1, MPI_BYTE, &message, MPI_STATUS_IGNORE));   // nobody's: that of MPI_COMM_SELF
+    CHECK(calls == before + 1, "%d calls", calls);
+    OK(MPI_Comm_free(&dup));
+}
+
+// With nothing to transfer, a null datatype is as good as any; with an element it is none.
+static void null_types(void) {
+    const MPI_Datatype null = MPI_DATATYPE_NULL;
+    const MPI_Comm self = MPI_COMM_SELF;
+    MPI_Datatype nulls[] = {null}, ints[] = {MPI_INT};
+    int a[2] = {7, 8}, b[2] = {0, 0}, none[] = {0}, one[] = {1}, at = 0;
+    MPI_Request request;
+    MPI_Status status;
+    OK(MPI_Send(a, 0, null, MPI_PROC_NULL, 0, self));
+    OK(MPI_Irecv(b, 0, null, 0, 3, self, &request));
+    OK(MPI_Send(a, 0, null, 0, 3, self));
+    OK(MPI_Wait(&request, &status));
+    CHECK(status.MPI_TAG == 3, "tag %d", status.MPI_TAG);
+    OK(MPI_Sendrecv(a, 1, MPI_INT, 0, 4, b, 1, MPI_INT, 0, 4, self, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(a, 0, null, 0, 4, b, 0, null, 0, 4, self, &status));
+    CHECK(b[0] == 7 && status.MPI_TAG == 4, "%d", b[0]);
+    OK(MPI_Bcast(b, 0, null, 0, self));
+    OK(MPI_Gather(a, 0, null, b, 0, null, 0, self));
+    OK(MPI_Allgather(a, 0, null, b, 0, null, self));
+    OK(MPI_Alltoallw(a, none, none, nulls, b, none, none, nulls, self));
+    OK(MPI_Alltoallw(a, one, none, ints, b, one, none, ints, self));
+    OK(MPI_Pack(a, 0, null, b, 8, &at, self));
+    CHECK(at == 0 && b[0] == 7, "%d", b[0]);
+    FAILS(MPI_ERR_TYPE, MPI_Send(a, 1, null, MPI_PROC_NULL, 0, self));
+    FAILS(MPI_ERR_TYPE, MPI_Alltoallw(a, one, none, nulls, b, none, none, nulls, self));
+    FAILS(MPI_ERR_RANK, MPI_Send(a, 0, null, 1, 0, self));
+    FAILS(MPI_ERR_TYPE, MPI_Allreduce(a, b, 0, null, MPI_SUM, self));   // there is no such sum
+}
+
 static void users_errors(void) {
     int class, code, got, length;
     char text[MPI_MAX_ERROR_STRING];
@@ -208,6 +275,8 @@ int main(int argc, char** argv) {
     classes();
     no_buffers();
     users_own();
+    owners();
+    null_types();
     users_errors();
     taken_back();
     kinds_of_handlers();

@@ -160,11 +160,35 @@ static void strided(void) {
     MPI_Request_free(&r[1]);
 }
 
+// Of no partitions at all, on both sides or on one whose partitions are empty.
+static void none(void) {
+    int left = (rank + size - 1) % size, right = (rank + 1) % size, x = 5, flag;
+    static const int shapes[][4] = {{0, 3, 0, 3}, {0, 0, 2, 0}, {3, 0, 0, 7}};   // partitions and count: sent, received
+    for (int i = 0; i < 3; i++) {
+        const int* s = shapes[i];
+        MPI_Request r[2];
+        MPI_Status status;
+        OK(MPI_Psend_init(s[0] ? &x : NULL, s[0], s[1], MPI_INT, right, i, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]));
+        OK(MPI_Precv_init(s[2] ? &x : NULL, s[2], s[3], MPI_INT, left, i, MPI_COMM_WORLD, MPI_INFO_NULL, &r[1]));
+        for (int round = 0; round < 3; round++) {
+            OK(MPI_Startall(2, r));
+            for (int k = 0; k < s[0]; k++) OK(MPI_Pready(k, r[0]));
+            for (int k = 0; k < s[2]; k++)
+                do OK(MPI_Parrived(r[1], k, &flag)); while (!flag);
+            OK(MPI_Wait(&r[0], MPI_STATUS_IGNORE));
+            OK(MPI_Wait(&r[1], &status));
+            CHECK(status.MPI_SOURCE == left && status.MPI_TAG == i && x == 5, "%d %d", status.MPI_SOURCE, status.MPI_TAG);
+        }
+        MPI_Request_free(&r[0]);
+        MPI_Request_free(&r[1]);
+    }
+}
+
 static void wrong(void) {
     MPI_Request r[2], other;
     int x = 0, flag = 0;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    FAILS(MPI_ERR_ARG, MPI_Psend_init(&x, 0, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &other));
+    FAILS(MPI_ERR_ARG, MPI_Psend_init(&x, -1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &other));
     OK(MPI_Psend_init(&x, 2, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]));
     OK(MPI_Precv_init(NULL, 2, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &r[1]));
     FAILS(MPI_ERR_REQUEST, MPI_Pready(0, r[0]));
@@ -217,6 +241,7 @@ int main(int argc, char** argv) {
     never_started();
     beside_collectives();
     strided();
+    none();
     wrong();
     MPI_Barrier(MPI_COMM_WORLD);
     return finish();
