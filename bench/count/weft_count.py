@@ -122,7 +122,7 @@ def run_counted(program, wire, slope, launch, env, out):
     else:
         command = [*launch, "-n", "1", *under, ":", "-n", "1", *tail]
     try:
-        runner.execute(command, env, timeout_s=60)
+        runner.execute(command, env, timeout_s=600)
     except runner.Broken as why:
         raise Failed(str(why)) from None
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -32,14 +33,16 @@ void no_completion_is_slept_through(Lane& l) {
             lane::wake_sleepers(l);
         }
     });
-    const uint64_t start = os::now_ns();
+    uint64_t longest_ns = 0;   // of one sleep: beside a busy neighbour thousands of short ones may take long together
     for (int i = 1; i <= rounds; ++i) {
         auto done = [&] { return completed.load(std::memory_order_acquire) == i; };
+        const uint64_t start = os::now_ns();
         while (!done()) lane::sleep_at_door(l, timeout_us, done);
+        longest_ns = std::max(longest_ns, os::now_ns() - start);
         seen.store(i);
     }
     other.join();
-    EXPECT_LT(os::now_ns() - start, uint64_t{timeout_us} * 1000) << "a sleep ended by its time-out";
+    EXPECT_LT(longest_ns, uint64_t{timeout_us} * 1000) << "a sleep ended by its time-out";
     EXPECT_EQ(l.sleepers.load(), 0u);
 }
 

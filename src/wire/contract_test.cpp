@@ -1,7 +1,7 @@
 // One contract suite over every wire: what p2p/ relies on, whichever way the bytes go.
-#include <algorithm>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -321,17 +321,19 @@ TEST(Shm, NoWakeUpIsLost) {
         }
     };
     constexpr uint32_t timeout_us = 20'000'000;
-    const uint64_t start = os::now_ns();
+    uint64_t longest_ns = 0;   // of one sleep: beside a busy neighbour thousands of short ones may take long together
     int n = 0;
     while (n < rounds) {
+        const uint64_t start = os::now_ns();
         const uint32_t seen_word = b.sleep_prepare();
         if (!b.poll(Count{&n})) b.sleep(seen_word, timeout_us);
         b.wake();
+        longest_ns = std::max(longest_ns, os::now_ns() - start);
         b.poll(Count{&n});
         seen.store(n);
     }
     sender.join();
-    EXPECT_LT(os::now_ns() - start, uint64_t{timeout_us} * 1000) << "a sleep ended by its time-out";
+    EXPECT_LT(longest_ns, uint64_t{timeout_us} * 1000) << "a sleep ended by its time-out";
     a.close();
     b.close();
 }

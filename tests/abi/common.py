@@ -24,7 +24,7 @@ with open(os.path.join(args.source, 'tables', 'mpi_abi.json'), encoding='utf-8')
 
 
 def run(command, **keywords):
-    keywords.setdefault('timeout', 100)
+    keywords.setdefault('timeout', 600)
     return subprocess.run(command, capture_output=True, text=True, check=False, **keywords)
 
 

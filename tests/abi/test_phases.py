@@ -73,7 +73,7 @@ class Phases(Programs):
         self.program = self.link(self.write('phases.c', text), '-std=gnu11', '-w')
 
     def check(self, words, *arguments):
-        lines = self.must([self.program, *arguments], timeout=200).stdout.splitlines()
+        lines = self.must([self.program, *arguments], timeout=900).stdout.splitlines()
         self.assertGreater(len(lines), 600)
         for line in lines:
             with self.subTest(line):

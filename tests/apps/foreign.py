@@ -60,7 +60,7 @@ def main():
     for program in ("program", "use"):
         for ranks in ("1", "2", "3"):
             command = [str(build_dir / "bin/mpiexec"), "-n", ranks, str(out / program)]
-            done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, timeout=60)
+            done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, timeout=600)
             print(f"$ {' '.join(command)}\n{done.stdout}", flush=True)
             if done.returncode != 0 or "on Weft" not in done.stdout:
                 print(f"ended with {done.returncode}, or did not run on Weft")

@@ -62,7 +62,7 @@ def smoke(build_dir):
     env = fetch.clean_environment()
 
     def check(command, pattern):
-        out = subprocess.run([str(c) for c in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, env=env)
+        out = subprocess.run([str(c) for c in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, env=env)
         print(f"$ {' '.join(str(c) for c in command)}\n{out.stdout}", flush=True)
         if out.returncode != 0 or not re.search(pattern, out.stdout):
             print(f"ended with {out.returncode}; expected to see {pattern!r}")

@@ -32,7 +32,7 @@ def clean_environment():
 
 
 def run(*command, ok=True, **more):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120, env=more.pop("env", clean_environment()), **more)
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600, env=more.pop("env", clean_environment()), **more)
     if ok and done.returncode != 0:
         raise AssertionError(f"{command} ended with {done.returncode}\n{done.stdout}{done.stderr}")
     return done

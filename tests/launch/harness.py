@@ -9,7 +9,7 @@ import uuid
 
 MPIEXEC = os.environ.get("WEFT_MPIEXEC", "mpiexec")
 PROBE = os.environ.get("WEFT_PROBE", "boot_probe")
-DEADLINE = 60 * float(os.environ.get("WEFT_TEST_SCALE", "1"))  # far above what any of these needs
+DEADLINE = 120 * float(os.environ.get("WEFT_TEST_SCALE", "1"))  # far above what any of these needs
 SANITIZED = bool(os.environ.get("WEFT_SANITIZE"))  # such programs run neither under valgrind nor under a debugger
 # ThreadSanitizer makes vfork() a fork(): what the child tells of a failed exec does not reach mpiexec.
 needs_vfork = unittest.skipIf(os.environ.get("WEFT_SANITIZE") == "thread", "ThreadSanitizer makes vfork a fork")
@@ -125,7 +125,7 @@ class LaunchTest(unittest.TestCase):
         return result
 
 
-def wait_gone(mark, seconds=10):
+def wait_gone(mark, seconds=DEADLINE):
     """Ends are asynchronous: a killed process is gone a moment later. What is left after that stays."""
     end = time.monotonic() + seconds
     while marked(mark) and time.monotonic() < end:
