@@ -1,35 +1,16 @@
 #include "binding.hpp"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <sstream>
 #include <string>
 
+#include "common/cgroups.hpp"
 #include "machine.hpp"
 #include "text.hpp"
 
 namespace mpiexec {
 namespace {
-
-std::string contents(const std::string& path) {
-    char text[4096];
-    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return "";
-    ssize_t n = read(fd, text, sizeof text);
-    close(fd);
-    return n > 0 ? std::string(text, size_t(n)) : "";
-}
-
-int number_in(const std::string& path, int otherwise) {
-    std::string text = contents(path);
-    return text.empty() ? otherwise : atoi(text.c_str());
-}
 
 std::string format_cpu_list(const std::vector<int>& cpus) {
     std::string text;
@@ -42,38 +23,9 @@ std::string format_cpu_list(const std::vector<int>& cpus) {
     return text;
 }
 
-// The quota of one control group, in CPUs' worth of time, or infinity. Version 2 has one file for it, version 1 two.
-double quota_of(const std::string& dir, bool version_2) {
-    long quota = -1, period = 0;
-    if (version_2) {
-        if (sscanf(contents(dir + "/cpu.max").c_str(), "%ld %ld", &quota, &period) != 2) return INFINITY;
-    } else {
-        quota = number_in(dir + "/cpu.cfs_quota_us", -1);
-        period = number_in(dir + "/cpu.cfs_period_us", 0);
-    }
-    return quota > 0 && period > 0 ? double(quota) / double(period) : INFINITY;
-}
-
-// The least that this process's control groups and those above them grant. In a container its own group is the root it
-// sees, while /proc may still name the path outside; a path that is not there grants everything.
 double cpu_quota() {
-    double least = INFINITY;
-    std::istringstream groups(contents("/proc/self/cgroup"));
-    for (std::string line; std::getline(groups, line);) {
-        size_t first = line.find(':'), second = line.find(':', first + 1);
-        if (second == std::string::npos) continue;
-        std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",", path = line.substr(second + 1);
-        bool version_2 = controllers == ",,";
-        if (!version_2 && controllers.find(",cpu,") == std::string::npos) continue;
-        std::string mount = version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-        for (;;) {
-            if (path == "/") path.clear();
-            least = std::min(least, quota_of(mount + path, version_2));
-            if (path.empty()) break;
-            path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-        }
-    }
-    return least;
+    static const double cpus = cgroups::cpu_quota().cpus;
+    return cpus;
 }
 
 // Where the next rank goes: targets dealt out in the order of `map` (socket: one on each socket in turn).

@@ -23,6 +23,7 @@
 
 #include <fstream>
 
+#include "common/cgroups.hpp"
 #include "os/shared_file.hpp"
 #include "report.hpp"
 #include "wire/shm/layout.hpp"
@@ -193,21 +194,14 @@ Finding processors() {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     std::string found = printf_string("%d of %ld processors", allowed, online);
     State state = State::ok;
-    std::string instead, quota;
-    double cpus = 0, period = 0;
-    // cgroup v2, then v1.
-    std::ifstream v2("/sys/fs/cgroup/cpu.max");
-    if (v2 >> quota >> period && quota != "max" && period > 0) cpus = std::atof(quota.c_str()) / period;
-    if (quota.empty()) {
-        double limit = std::atof(read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").c_str());
-        period = std::atof(read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us").c_str());
-        if (limit > 0 && period > 0) cpus = limit / period;
-    }
-    if (cpus > 0) {
-        found += printf_string(", quota of %.3g", cpus);
-        if (cpus < allowed) state = State::stepped_around, instead = "waiting ranks give their processor away instead of spinning";
-    } else {
+    std::string instead;
+    if (std::string set_of_group = cgroups::cpuset(); !set_of_group.empty()) found += ", cpuset " + set_of_group;
+    cgroups::CpuQuota quota = cgroups::cpu_quota();
+    if (quota.group.empty()) {
         found += ", no quota";
+    } else {
+        found += printf_string(", quota of %.3g by ", quota.cpus) + quota.group;
+        if (quota.cpus < allowed) state = State::stepped_around, instead = "waiting ranks give their processor away instead of spinning";
     }
     return {"processors", state, found, instead};
 }
@@ -265,14 +259,11 @@ Finding limits() {
 }
 
 Finding memory() {
-    std::string limit = read_line("/sys/fs/cgroup/memory.max");
-    if (limit.empty()) limit = read_line("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-    unsigned long long bytes = std::strtoull(limit.c_str(), nullptr, 10);
     unsigned long long physical = static_cast<unsigned long long>(sysconf(_SC_PHYS_PAGES)) * static_cast<unsigned long long>(sysconf(_SC_PAGESIZE));
     std::string found = human_bytes(physical) + " in the machine, ";
-    if (limit.empty()) found += "cgroup limit unknown";
-    else if (limit == "max" || bytes >= physical) found += "no cgroup limit";
-    else found += "cgroup limit " + human_bytes(bytes);
+    cgroups::MemoryLimit limit = cgroups::memory_limit();
+    if (limit.bytes >= physical) found += "no cgroup limit";
+    else found += "cgroup limit " + human_bytes(limit.bytes) + " by " + limit.group;
     return {"memory", State::ok, found, ""};
 }
 
