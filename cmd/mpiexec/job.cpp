@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "binding.hpp"
+#include "descendants.hpp"
 #include "text.hpp"
 
 namespace mpiexec {
@@ -33,13 +35,16 @@ int Job::run() {
     // What is ignored stays ignored (nohup, a shell's background job); the rest is heard by the signalfd.
     sigset_t heard;
     sigemptyset(&heard);
-    for (int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
+    for (int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT}) {
         struct sigaction now;
         if (sigaction(s, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&heard, s);
     }
     sigaddset(&heard, SIGCHLD);
     sigset_t blocked = heard;
     for (int s : {SIGPIPE, SIGTTIN, SIGTTOU}) sigaddset(&blocked, s);
+    before_us_ = own_children();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that what ranks leave behind is found
+    has_terminal_ = tcgetattr(0, &terminal_) == 0;
     sigprocmask(SIG_BLOCK, &blocked, &inherited_.mask);
     signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would reap our ranks behind our back
     signal_fd_ = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -62,7 +67,8 @@ int Job::run() {
     while (!finished()) poll_once();
     confirm_suspicion();
     drain_output();
-    if (ending_) signal_all(SIGKILL);  // what ranks left in their process groups
+    if (status_ != 0) end_what_is_left();
+    if (has_terminal_ && status_ > 128) restore_terminal();
     if (plan_.all_exit_codes) {
         for (const Rank& r : ranks_)
             say("rank %d: %s %d", r.start.rank, WIFSIGNALED(r.wait_status) ? "signal" : "exit status",
@@ -84,7 +90,7 @@ bool Job::finished() const {
 }
 
 void Job::poll_once() {
-    enum class From { signals, launch_socket, listener, out, err, terminal, stranger, link, pidfd, lines };
+    enum class From { signals, launch_socket, listener, out, err, stranger, link, pidfd, lines };
     struct Source {
         From from;
         Rank* rank = nullptr;
@@ -103,8 +109,6 @@ void Job::poll_once() {
     watch(listener_, POLLIN, {From::listener});
     if (out_.wants()) watch(out_.fd(), POLLOUT, {From::out});
     if (err_.wants()) watch(err_.fd(), POLLOUT, {From::err});
-    stdin_.add(&polls);
-    sources.resize(polls.size(), {From::terminal});
     for (int s : strangers_) watch(s, POLLIN, {From::stranger});
     for (Rank& r : ranks_) {
         if (r.link >= 0) watch(r.link, POLLIN, {From::link, &r});
@@ -125,7 +129,6 @@ void Job::poll_once() {
                 case From::link: if (sources[i].rank->link == polls[i].fd) hear_rank(*sources[i].rank); break;
                 case From::out: out_.write_some(); break;
                 case From::err: err_.write_some(); break;
-                case From::terminal: stdin_.handle(polls[i]); break;
                 case From::lines: sources[i].reader->read_some(); break;
                 case From::signals: case From::pidfd: break;
             }
@@ -188,10 +191,7 @@ int Job::next_timeout_ms() const {
     if (!ending_) consider(wordless_at_ns_), consider(quiet_end_at_ns_), consider(suspicion_.at_ns);
     for (const Rank& r : ranks_) consider(r.lost_at_ns);
     uint64_t now = now_ns();
-    int ms = next == UINT64_MAX ? -1 : next <= now ? 0 : int(std::min<uint64_t>((next - now + 999999) / 1000000, 60000));
-    // A terminal may make this process its foreground without a signal.
-    if (stdin_.active() && !stdin_.foreground() && (ms < 0 || ms > 500)) ms = 500;
-    return ms;
+    return next == UINT64_MAX ? -1 : next <= now ? 0 : int(std::min<uint64_t>((next - now + 999999) / 1000000, 60000));
 }
 
 void Job::timers() {

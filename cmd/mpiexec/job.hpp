@@ -2,6 +2,7 @@
 // One thread and one poll loop; signals arrive by a signalfd, so nothing runs at an unexpected moment.
 #pragma once
 #include <poll.h>
+#include <termios.h>
 
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,7 @@ struct Activity {
 struct Rank {
     Start start;
     pid_t pid = -1;         // the process mpiexec started
+    bool in_our_group = false;  // of processes: rank 0 at a terminal; else it has a group of its own
     bool reaped = false;
     int wait_status = 0;
     // The MPI process: `pid` itself, or a descendant (under sh, valgrind, python).
@@ -95,7 +97,11 @@ private:
     void confirm_suspicion();
     std::string line_about(const Rank& r, const std::string& what) const;
     void end_job(int status);
-    void signal_all(int signal);
+    void signal_all(int signal, bool typed = false);
+    void signal_rank(const Rank& r, int signal);
+    void stop_with(int signal);
+    void end_what_is_left();
+    void restore_terminal();
     void record(int status) { if (status > status_) status_ = status; }
 
     const Plan& plan_;
@@ -113,7 +119,9 @@ private:
     uint64_t job_id_ = 0;
     int cpus_ = 1;
     Sink out_{1}, err_{2};
-    StdinRelay stdin_;
+    bool has_terminal_ = false;      // on stdin, which rank 0 inherits
+    termios terminal_{};             // its modes before a rank could change them
+    std::vector<pid_t> before_us_;   // children of the process that became mpiexec
     std::set<std::pair<dev_t, ino_t>> outputs_;  // files that this job has emptied
 
     struct Suspicion {

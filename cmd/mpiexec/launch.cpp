@@ -141,7 +141,6 @@ bool Job::connect_streams(Rank& r, Spawn* s, std::vector<int>* close_after) {
         return fd;
     };
     if (r.start.rank != 0) s->in = opened("/dev/null", false);
-    else if (isatty(0) && stdin_.open()) s->in = stdin_.child_end();
     else s->in = 0;
     if (s->in < 0) return false;
 
@@ -185,6 +184,7 @@ bool Job::start_rank(Rank& r) {
     s.in = 0, s.out = 1, s.err = 2;
     s.pass = launch_[1];
     s.inherited = &inherited_;
+    s.own_group = !(r.in_our_group = r.start.rank == 0 && has_terminal_);
     bool ok = connect_streams(r, &s, &close_after);
     if (ok) {
         std::string what;
@@ -199,7 +199,6 @@ bool Job::start_rank(Rank& r) {
         end_job(1);
     }
     for (int fd : close_after) close(fd);
-    if (r.start.rank == 0) stdin_.child_started();
     return ok;
 }
 
@@ -210,7 +209,7 @@ bool Job::start_all() {
     for (const Rank& r : ranks_) processes.push_back({r.pid, plan_.apps[size_t(r.start.app)].argv[0]});
     tell_debugger(processes);
     // Rank 0 has its own copy of a pipe or file on our stdin; ours would keep the writer from seeing it close.
-    if (!isatty(0)) {
+    if (!has_terminal_) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (null > 0) dup2(null, 0), close(null);
     }

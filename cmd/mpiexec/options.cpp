@@ -288,8 +288,8 @@ std::string roff(const std::string& text) {
            ".SH SYNOPSIS\n.B mpiexec\n[options] program [arguments] [: [options] program [arguments] ...]\n"
            ".SH DESCRIPTION\nStarts one process per rank, hands each its place in the job, and watches them. Ranks of one job end\n"
            "together: when one fails, aborts or leaves without MPI_Finalize, the others get SIGTERM and, two seconds later,\n"
-           "SIGKILL; when mpiexec itself is killed, so are they. Each rank is in a process group of its own. Rank 0 reads\n"
-           "mpiexec's stdin, the others /dev/null. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT\n"
+           "SIGKILL; when mpiexec itself is killed, so are they. Each rank is in a process group of its own, but at a\n"
+           "terminal rank 0 is in mpiexec's, and has the terminal. Rank 0 reads mpiexec's stdin, the others /dev/null. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT\n"
            "are passed on; a second SIGINT kills the job at once.\n"
            ".SH OPTIONS\nOptions take one or two dashes.\n", WEFT_VERSION);
     for (const Option& o : options)

@@ -1,7 +1,6 @@
 #include "relay.hpp"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,49 +88,6 @@ void LineReader::finish() {
     partial_.clear();
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
-}
-
-bool StdinRelay::open() {
-    if (pipe2(ends_, O_CLOEXEC) != 0) return false;
-    // This pipe is ours, and its two ends are separate descriptions: the rank's end stays blocking.
-    fcntl(ends_[1], F_SETFL, O_NONBLOCK | O_WRONLY);
-    return true;
-}
-
-void StdinRelay::child_started() {
-    if (ends_[0] >= 0) close(ends_[0]);
-    ends_[0] = -1;
-}
-
-bool StdinRelay::foreground() const { return !isatty(0) || tcgetpgrp(0) == getpgrp(); }
-
-void StdinRelay::add(std::vector<pollfd>* polls) const {
-    if (!active()) return;
-    if (!pending_.empty()) polls->push_back({ends_[1], POLLOUT, 0});
-    else if (!eof_ && foreground()) polls->push_back({0, POLLIN, 0});
-}
-
-void StdinRelay::handle(const pollfd& p) {
-    if (!active() || !p.revents) return;
-    if (p.fd == 0) {
-        char buffer[PIPE_BUF];
-        ssize_t n = read(0, buffer, sizeof buffer);
-        if (n > 0) pending_.assign(buffer, size_t(n));
-        else if (n == 0 || (errno != EINTR && errno != EAGAIN && errno != EIO)) eof_ = true;
-        else if (errno == EIO && foreground()) eof_ = true;  // a hung-up terminal, not a background read
-    }
-    if (!pending_.empty() && (p.fd == 0 || p.fd == ends_[1])) {
-        ssize_t n = write(ends_[1], pending_.data(), pending_.size());
-        if (n > 0) pending_.erase(0, size_t(n));
-        else if (n < 0 && errno != EAGAIN && errno != EINTR) close_all();  // rank 0 closed its stdin
-    }
-    if (eof_ && pending_.empty()) close_all();
-}
-
-void StdinRelay::close_all() {
-    child_started();
-    if (ends_[1] >= 0) close(ends_[1]);
-    ends_[1] = -1;
 }
 
 }  // namespace mpiexec

@@ -1,10 +1,7 @@
-// Streams that pass through mpiexec: labelled output, whole lines only, and stdin of rank 0 where it cannot be inherited.
+// Streams that pass through mpiexec: labelled output, whole lines only.
 #pragma once
-#include <poll.h>
-
 #include <deque>
 #include <string>
-#include <vector>
 
 namespace mpiexec {
 
@@ -45,24 +42,6 @@ private:
     std::string label_;
     bool timestamp_;
     std::string partial_;
-};
-
-// A terminal's input for rank 0, which is in a background process group and must not read the terminal itself.
-class StdinRelay {
-public:
-    bool open();              // makes the pipe; false and errno on failure
-    int child_end() const { return ends_[0]; }
-    void child_started();     // closes the child's end here
-    bool active() const { return ends_[1] >= 0; }
-    void add(std::vector<pollfd>* polls) const;
-    void handle(const pollfd& p);
-    bool foreground() const;  // may this process read the terminal now?
-
-private:
-    void close_all();
-    int ends_[2] = {-1, -1};
-    std::string pending_;
-    bool eof_ = false;
 };
 
 }  // namespace mpiexec

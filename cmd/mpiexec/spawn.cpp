@@ -72,7 +72,12 @@ bool place(int from, int to) {
         failure->step = step;
         _exit(127);
     };
-    setpgid(0, 0);
+    if (s.own_group) {
+        // To a terminal this is a background group: what it does there shall fail, or succeed, but not stop it for ever.
+        setpgid(0, 0);
+        signal(SIGTTIN, SIG_IGN);
+        signal(SIGTTOU, SIG_IGN);
+    }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != p.parent) _exit(127);
     if (p.cpus) sched_setaffinity(0, p.cpu_bytes, p.cpus);  // a lost CPU is no reason not to run

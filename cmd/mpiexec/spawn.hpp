@@ -1,4 +1,4 @@
-// Starts one process: its own process group, CPUs, directory, descriptors, environment; dies with mpiexec.
+// Starts one process: its process group, CPUs, directory, descriptors, environment; dies with mpiexec.
 #pragma once
 #include <signal.h>
 #include <sys/resource.h>
@@ -22,6 +22,7 @@ struct Spawn {
     std::string wdir;
     std::vector<int> cpus;
     int in = 0, out = 1, err = 2;  // what becomes 0, 1, 2
+    bool own_group = true;         // of processes; else the caller's
     int pass = -1;                 // stays open under its own number
     const Inherited* inherited;
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "debugger.hpp"
+#include "descendants.hpp"
 #include "job.hpp"
 #include "text.hpp"
 
@@ -20,9 +21,22 @@ constexpr uint64_t wrapper_ns = second_ns / 2;    // for sh, valgrind or python 
 constexpr uint64_t cause_ns = second_ns / 20;     // see suspect
 }  // namespace
 
-void Job::signal_all(int signal) {
+void Job::signal_rank(const Rank& r, int signal) {
+    if (r.pid <= 0) return;
+    if (!r.in_our_group) {
+        kill(-r.pid, signal);
+        return;
+    }
+    if (r.reaped) return;
+    for (pid_t pid : descendants(r.pid)) kill(pid, signal);
+    kill(r.pid, signal);
+}
+
+// `typed`: the terminal has sent it to our process group already.
+void Job::signal_all(int signal, bool typed) {
     for (Rank& r : ranks_) {
-        if (r.pid > 0) kill(-r.pid, signal);
+        if (typed && r.in_our_group) continue;
+        signal_rank(r, signal);
         // A rank under a wrapper may have left the process group.
         if (r.pidfd >= 0 && !r.gone) syscall(SYS_pidfd_send_signal, r.pidfd, signal, nullptr, 0);
     }
@@ -77,10 +91,49 @@ void Job::on_signals() {
             continue;
         }
         if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) user_signal_ = signal;
-        signal_all(signal);
-        if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
+        bool typed = s.ssi_code == SI_KERNEL;
+        if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) {
+            signal_all(SIGTSTP, typed);
+            stop_with(signal);
+        } else {
+            signal_all(signal, typed);
+        }
     }
     reap();
+}
+
+// Stops mpiexec, so that a shell sees its job stopped. Where there is no shell to continue it, the kernel does not stop it; then
+// the ranks go on, too.
+void Job::stop_with(int signal) {
+    sigset_t set, pending;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    kill(getpid(), signal);
+    sigprocmask(SIG_UNBLOCK, &set, nullptr);
+    sigprocmask(SIG_BLOCK, &set, nullptr);
+    if (sigpending(&pending) == 0 && !sigismember(&pending, SIGCONT)) signal_all(SIGCONT);
+}
+
+// Of a job that failed nothing stays: not what a rank started in the background, nor what has left its process group.
+void Job::end_what_is_left() {
+    uint64_t kill_at_ns = killed_ ? 0 : now_ns() + grace_ns, give_up_ns = now_ns() + 2 * grace_ns;
+    for (bool first = true; now_ns() < give_up_ns; first = false) {
+        bool now = now_ns() >= kill_at_ns, any = false;
+        for (pid_t pid : descendants(getpid(), before_us_)) {
+            any |= kill(pid, now ? SIGKILL : first ? SIGTERM : 0) == 0;  // not those of another user
+            if (!now && first) kill(pid, SIGCONT);
+        }
+        if (!any) return;
+        usleep(2000);
+        while (waitpid(-1, nullptr, WNOHANG) > 0) {}
+    }
+}
+
+// A rank that was killed leaves the terminal as it had it: without echo, or in the hands of a process group that is no more.
+void Job::restore_terminal() {
+    pid_t foreground = tcgetpgrp(0);
+    if (foreground > 0 && foreground != getpgrp() && kill(-foreground, 0) != 0 && errno == ESRCH) tcsetpgrp(0, foreground = getpgrp());
+    if (foreground == getpgrp()) tcsetattr(0, TCSANOW, &terminal_);
 }
 
 void Job::reap() {

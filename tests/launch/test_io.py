@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,20 @@ class Stdin(LaunchTest):
         self.assertEqual(subprocess.run(["sh", "-c", script], env=env, timeout=harness.DEADLINE).returncode, 3)
 
 
+def children(pid):
+    """All descendants that live."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat") as f:
+                words = f.read().rsplit(")", 1)[1].split()
+        except (OSError, IndexError):
+            continue
+        if entry.isdigit() and int(words[1]) == pid and words[0] not in "ZX":
+            found += [int(entry), *children(int(entry))]
+    return found
+
+
 class Terminal(LaunchTest):
     def spawn(self, shell_command):
         """Runs a command line in an interactive shell's place: a session of its own on a new terminal."""
@@ -114,6 +129,94 @@ class Terminal(LaunchTest):
         os.write(master, b"\x03")
         self.read_until(master, b"status 130")
         os.waitpid(pid, 0)
+
+    def wait_for(self, pid):
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+
+    def test_rank_0_has_the_terminal(self):
+        # Standard input is it, /dev/tty can be read, and its modes changed.
+        script = ("test $WEFT_RANK = 0 || exit 0; test -t 0 || exit 3; stty -echo; printf name:; read x </dev/tty; stty echo; echo got $x")
+        pid, master = self.spawn(f"{MPIEXEC} -n 2 sh -c '{script}'; echo status $?")
+        self.read_until(master, b"name:")
+        os.write(master, b"Ada\n")
+        self.read_until(master, b"got Ada")
+        self.read_until(master, b"status 0")
+        self.wait_for(pid)
+
+    def test_other_ranks_cannot_be_stopped_by_it(self):
+        script = "test $WEFT_RANK = 1 || exit 0; stty -echo; read x </dev/tty; echo read $?"
+        pid, master = self.spawn(f"stty tostop; {MPIEXEC} -n 2 sh -c '{script}'; echo status $?")
+        self.read_until(master, b"read 1")
+        self.read_until(master, b"status 0")
+        self.wait_for(pid)
+
+    def test_one_interrupt_is_one(self):
+        script = 'n=0; trap "n=\\$((n+1)); echo int \\$n" INT; echo up; while test $n -lt 2; do sleep 0.05; done'
+        pid, master = self.spawn(f"trap : INT; {MPIEXEC} -n 2 -l sh -c '{script}'; echo status $?")
+        for rank in (b"0", b"1"):
+            self.read_until(master, b"up")
+        os.write(master, b"\x03")
+        self.read_until(master, b"int 1")
+        self.read_until(master, b"int 1")
+        time.sleep(0.3)
+        while select.select([master], [], [], 0)[0]:
+            self.unread += os.read(master, 4096)
+        self.assertNotIn(b"int 2", self.unread)
+        os.write(master, b"\x03")  # the second one ends the job, whatever ranks do with it
+        self.read_until(master, b"interrupted twice; killing the job")
+        self.read_until(master, b"status 1")
+        self.wait_for(pid)
+
+    def test_job_control(self):
+        # Ctrl-Z stops the whole job, fg continues it.
+        with tempfile.TemporaryDirectory() as d:
+            shell = (f"set -m; {MPIEXEC} -n 2 sh -c 'echo up; while test ! -e {d}/go; do sleep 0.05; done; echo done'; "
+                     f"echo stopped $?; read x; fg >/dev/null; echo status $?")
+            pid, master = self.spawn(shell)
+            self.read_until(master, b"up")
+            self.read_until(master, b"up")
+            os.write(master, b"\x1a")
+            self.read_until(master, b"stopped 14")  # dash: 128 + the signal that stopped it
+            wait_until(lambda: len(children(pid)) >= 3 and all(harness.state(p) == "T" for p in children(pid)), "all are stopped")
+            open(f"{d}/go", "w").close()
+            time.sleep(0.2)
+            self.assertEqual({harness.state(p) for p in children(pid)}, {"T"})
+            os.write(master, b"\n")
+            self.read_until(master, b"done")
+            self.read_until(master, b"done")
+            self.read_until(master, b"status 0")
+            self.wait_for(pid)
+
+    def test_reading_in_the_background_stops_the_job(self):
+        # As with any program; fg lets it read.
+        shell = (f"set -m; {MPIEXEC} -n 2 sh -c 'test $WEFT_RANK = 1 && exit; read x; echo got $x' & "
+                 f"while kill -0 $!; do case $(sed 's/.*) //' /proc/$!/stat) in T*) break;; esac; sleep 0.05; done; "
+                 f"echo it stopped; fg >/dev/null; echo status $?")
+        pid, master = self.spawn(shell)
+        self.read_until(master, b"it stopped")
+        os.write(master, b"hello\n")
+        self.read_until(master, b"got hello")
+        self.read_until(master, b"status 0")
+        self.wait_for(pid)
+
+    def test_modes_are_restored_after_a_kill(self):
+        pid, master = self.spawn(f"{MPIEXEC} -n 1 sh -c 'stty -echo -icanon; kill -9 $$'; echo status $?; stty -a")
+        self.read_until(master, b"status 137")
+        self.read_until(master, b" icanon")
+        self.read_until(master, b" echo ")
+        self.wait_for(pid)
+
+    def test_an_interactive_shell(self):
+        if not shutil.which("bash"):
+            self.skipTest("no bash")
+        pid, master = self.spawn(f"{MPIEXEC} -n 1 bash --norc -i; echo status $?; read x; echo then $x")
+        os.write(master, b"sleep 300 & jobs; stty -a >/dev/null && echo mo''des; kill %1; exit 5\n")
+        self.read_until(master, b"Running")
+        self.read_until(master, b"modes")
+        self.read_until(master, b"status 5")
+        os.write(master, b"on\n")
+        self.read_until(master, b"then on")
+        self.wait_for(pid)
 
     def test_background_does_not_stop(self):
         # Job control on: the job is in a background process group of the terminal and must run to its end all the same.

@@ -11,9 +11,22 @@ import time
 import unittest
 
 import harness
-from harness import MPIEXEC, PROBE, LaunchTest, needs_vfork, wait_until
+from harness import MPIEXEC, PROBE, LaunchTest, clean_environment, needs_vfork, wait_until
 
 STAY = ("attach", "barrier", "sleep=300")
+
+
+def sleepers():
+    """Processes `sleep 301`, whoever's: some of those that a test leaves carry no mark."""
+    found = set()
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as f:
+                if f.read() == b"sleep\x00301\x00" and harness.state(entry) not in "ZX":
+                    found.add(entry)
+        except OSError:
+            continue
+    return found
 
 
 class ExitStatus(LaunchTest):
@@ -102,6 +115,33 @@ class Failures(LaunchTest):
         r = self.run_job("-n", 2, "sh", "-c", "test $WEFT_RANK = 0 && exit 4; sleep 300")
         self.assertEqual(r.status, 4, r)
         self.assertIn("rank 0", r.err)
+
+    def test_nothing_is_left_of_a_job_that_failed(self):
+        """Background children of ranks: in the rank's group, in another session, without our environment, holding our output."""
+        leave = ("sleep 301 & setsid sleep 301 & setsid sh -c 'trap : TERM; while :; do sleep 1; done' & "
+                 "(setsid env -i sleep 301 &) ; ")
+        for last, options, status in (("exit 3", (), 3), ("exit 3", ("-l",), 3), ("kill -9 $$", (), 137),
+                                      (f"exec {PROBE} attach barrier @1:abort=7 sleep=300", ("-l",), 7)):
+            with self.subTest(last, options=options):
+                before = sleepers()
+                job = self.launch("-n", 2, *options, "sh", "-c", leave + last)
+                r = job.finish()
+                self.assertEqual(r.status, status, r)
+                self.assertEqual(job.living(), [])
+                self.assertLessEqual(sleepers(), before)
+
+    def test_what_a_good_job_leaves_stays(self):
+        job = self.launch("-n", 1, "-l", "sh", "-c", "setsid sleep 300 & echo left")
+        self.assertEqual(job.finish().out, "[0] left\n")
+        left = job.living()
+        self.assertEqual(len(left), 1)
+        os.kill(left[0], signal.SIGKILL)
+
+    def test_children_from_before_mpiexec_stay(self):
+        script = f"sleep 300 >/dev/null & echo $!; exec {harness.MPIEXEC} -n 1 false"
+        r = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, text=True, env=clean_environment(), timeout=harness.DEADLINE)
+        self.assertEqual(r.returncode, 1)
+        os.kill(int(r.stdout), signal.SIGKILL)
 
     def test_abort(self):
         r = self.run_job("-n", 3, PROBE, "attach", "barrier", "@1:abort=42", "sleep=300")
