@@ -39,13 +39,17 @@ Blocks Ways::begin(uint64_t bytes, bool crowd, uint64_t now_ns) {
     return Blocks{{pages(both > mine ? both - mine : 0), mine}};
 }
 
-bool Ways::end(const Transfer& t, bool waited, bool crowd, uint64_t now_ns) {
+bool Ways::end(const Transfer& t, bool waited, bool crowd, bool leaving, uint64_t now_ns) {
     --under_way_;
     if (!busy_) return false;
     crowd_ |= crowd;
     if (!crowd_) balance(t, waited);
     if (t.blocks.any() == halves_) ended_ += t.limit;
-    if (under_way_ != 0 && ended_ < enough) return false;
+    if ((under_way_ != 0 || leaving) && ended_ < enough) return false;
+    return conclude(now_ns);
+}
+
+bool Ways::conclude(uint64_t now_ns) {
     busy_ = false;
     Size& s = size_[now_];
     s.crowded = crowd_;

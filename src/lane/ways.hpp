@@ -3,7 +3,8 @@
 // one message moves or many. So each gets trials, by time. Included by lane/lane.hpp; touched under the lane's guard.
 //
 // What is timed is a *busy time*: from a transfer's acceptance while none is under way to the end of the last, or of `enough`
-// bytes. All that is accepted meanwhile goes one way.
+// bytes. All that is accepted meanwhile goes one way. Transfers that leave meanwhile belong to it: in an exchange a side may
+// serve one direction first, and the time of the other alone says how it was served, not which way is faster.
 #pragma once
 #include <cstdint>
 
@@ -54,8 +55,12 @@ public:
     // A transfer that both sides can copy is accepted; `crowd`: others of this lane, of either direction, are under way. What
     // each side is to claim at once; none: pieces.
     wire::shm::Blocks begin(uint64_t bytes, bool crowd, uint64_t now_ns);
-    // It has ended; `waited`: this side had to, after its last block. True when unasked() has changed.
-    bool end(const wire::shm::Transfer&, bool waited, bool crowd, uint64_t now_ns);
+    // It has ended; `waited`: this side had to, after its last block; `leaving`: others that this lane sends are accepted and not
+    // over. True when unasked() has changed.
+    bool end(const wire::shm::Transfer&, bool waited, bool crowd, bool leaving, uint64_t now_ns);
+    // The last of those is over. The clock is read only where sent_last() would use it.
+    bool waits_for_leaving() const { return busy_ && under_way_ == 0; }
+    bool sent_last(uint64_t now_ns) { return conclude(now_ns); }
 
     // Of which sizes messages need not be offered: a bit each. Bits are never taken back, so that a message may be sent in parts.
     uint32_t unasked() const { return unasked_; }
@@ -67,6 +72,7 @@ public:
 
 private:
     void balance(const wire::shm::Transfer&, bool waited);
+    bool conclude(uint64_t now_ns);
 
     struct Size {
         Contest alone, crowd;

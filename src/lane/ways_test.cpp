@@ -71,7 +71,7 @@ struct Machine {
         }
         for (int i = 0; i < n; ++i) {
             now += (bytes * (all[i]->blocks.any() ? halves : pieces)) >> 20;
-            ways->end(*all[i], waited, i + 1 < n, now);
+            ways->end(*all[i], waited, i + 1 < n, false, now);
         }
         return all[0]->blocks;
     }
@@ -135,10 +135,30 @@ TEST(Ways, AStreamWithoutEndIsTimed) {
     for (int k = 0; k < 400; ++k) {
         auto next = one();
         m.now += 4 * (before->blocks.any() ? m.halves : m.pieces);
-        m.ways->end(*before, false, true, m.now);
+        m.ways->end(*before, false, true, false, m.now);
         before = std::move(next);
     }
     EXPECT_TRUE(before->blocks.any());
+}
+
+// In an exchange, pieces bring what arrives first and halves what leaves; what counts is when both are over.
+TEST(Ways, AnExchangeIsTimedToItsEnd) {
+    Ways w{};
+    w.start(Ways::automatic);
+    uint64_t now = 1;
+    auto exchange = [&] {
+        Transfer t{};
+        wire::shm::offer(t, nullptr, 1 << 20);
+        wire::shm::accept(t, nullptr, 1 << 20, w.begin(1 << 20, true, now));
+        const bool halves = t.blocks.any();
+        w.end(t, false, true, true, now + (halves ? 100'000 : 80'000));
+        EXPECT_TRUE(w.waits_for_leaving());
+        w.sent_last(now += halves ? 105'000 : 170'000);
+        EXPECT_FALSE(w.waits_for_leaving());
+        return halves;
+    };
+    for (int k = 0; k < 20; ++k) exchange();
+    EXPECT_TRUE(exchange());
 }
 
 // Of one message alone, each side claims a share; the side that waited gets more of the next one.

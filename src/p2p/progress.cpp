@@ -104,6 +104,15 @@ bool others_move(const Lane& l, const Moving* m) {
     return false;
 }
 
+// Whether any but `m` that this lane sends is accepted and not over; one that is only offered may wait for long.
+bool others_leave(const Lane& l, const Moving* m) {
+    for (const Link* n = l.moving.head; n != nullptr; n = n->next) {
+        auto* other = static_cast<const Moving*>(n);
+        if (other != m && other->sending && other->request != nullptr && shm::accepted(*other->transfer)) return true;
+    }
+    return false;
+}
+
 // The receive `r` lets the transfer begin. False when out of memory.
 bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t bytes) {
     Lane& l = g.lane;
@@ -415,8 +424,11 @@ void end_transfer(LaneGuard& g, Moving& m) {
     if (!m.sending) {
         if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
         l.arriving -= m.bytes;
-        if (m.attachable && l.ways.end(t, m.waited, others_move(l, &m), os::now_ns())) l.shm.want_unasked(l.ways.unasked());
+        if (m.attachable && l.ways.end(t, m.waited, others_move(l, &m), others_leave(l, &m), os::now_ns()))
+            l.shm.want_unasked(l.ways.unasked());
         t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in move_transfers()
+    } else if (l.ways.waits_for_leaving() && !others_leave(l, &m) && l.ways.sent_last(os::now_ns())) {
+        l.shm.want_unasked(l.ways.unasked());
     }
     complete(g, r, m.bytes);
 }
