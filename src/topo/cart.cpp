@@ -1,4 +1,4 @@
-// Cartesian topologies, and the balanced factorisation of dims_create.
+// Cartesian topologies.
 #include <cstring>
 
 #include "base/scratch.hpp"
@@ -230,78 +230,6 @@ Err cart_map(Process& p, Comm& c, int ndims, const int* dims, const int* periods
 int32_t cart_neighbour(const Comm& c, int32_t i) {
     Grid g(*static_cast<const Topology*>(c.topology));
     return shifted(c, g, i / 2, i % 2 == 0 ? -1 : 1);
-}
-
-// ---------------------------------------------------------------------------------------------- dims_create
-
-namespace {
-
-constexpr int most_divisors = 1536;  // a 32-bit number has no more
-
-int divisors_of(int64_t n, int32_t* out) {
-    int count = 0;
-    for (int64_t d = 1; d * d <= n; d++)
-        if (n % d == 0) out[count++] = static_cast<int32_t>(d);
-    for (int i = count - 1; i >= 0; i--)
-        if (int64_t{out[i]} * out[i] != n) out[count++] = static_cast<int32_t>(n / out[i]);
-    return count;
-}
-
-struct Divisors {
-    int count;
-    int32_t at[most_divisors];
-};
-
-// Looks for the factors of `left` in dims[0..open), each at most `most`, not increasing, with the smallest possible
-// first one, and so on recursively: as close to each other as can be.
-bool balance(const Divisors& d, int64_t left, int open, int64_t most, int* dims) {
-    if (open == 1) {
-        if (left > most) return false;
-        dims[0] = static_cast<int>(left);
-        return true;
-    }
-    for (int k = 0; k < d.count && d.at[k] <= most && d.at[k] <= left; k++) {
-        int64_t first = d.at[k], reach = 1;
-        if (left % first != 0) continue;
-        for (int i = 0; i < open && reach < left; i++) reach *= first;
-        if (reach < left) continue;  // even all of them as large as the first do not get there
-        if (!balance(d, left / first, open - 1, first, dims + 1)) continue;
-        dims[0] = static_cast<int>(first);
-        return true;
-    }
-    return false;
-}
-
-}  // namespace
-
-Err dims_create(Process&, int nnodes, int ndims, int* dims) {
-    if (nnodes <= 0) return fail(Err::arg, "%d nodes cannot be arranged", nnodes);
-    if (ndims < 0) return fail(Err::dims, "the number of dimensions, %d, is negative", ndims);
-    int64_t left = nnodes;
-    int open = 0;
-    for (int i = 0; i < ndims; i++) {
-        if (dims[i] < 0) return fail(Err::dims, "dimension %d is given as %d", i, dims[i]);
-        if (dims[i] == 0) {
-            open++;
-        } else if (left % dims[i] != 0) {
-            return fail(Err::dims, "%d nodes do not divide into dimensions of %d", nnodes, dims[i]);
-        } else {
-            left /= dims[i];
-        }
-    }
-    if (open == 0) {
-        if (ndims > 0 && left != 1) return fail(Err::dims, "the given dimensions do not make %d nodes", nnodes);
-        return Err::ok;
-    }
-    auto* found = static_cast<int*>(malloc(static_cast<size_t>(open) * sizeof(int)));
-    if (found == nullptr) return fail(Err::no_mem, "no memory for %d dimensions", open);
-    Divisors d;
-    d.count = divisors_of(left, d.at);
-    balance(d, left, open, left, found);
-    for (int i = 0, j = 0; i < ndims; i++)
-        if (dims[i] == 0) dims[i] = found[j++];
-    free(found);
-    return Err::ok;
 }
 
 }  // namespace weft::topo

@@ -8,7 +8,48 @@ using namespace weft;
 
 namespace {
 
-TEST(Dims, AreFactorsInOrderAndAsCloseAsCanBe) {
+// Every way to write `left` as factors that do not increase.
+void every_way(int left, int open, int most, std::vector<int>& way, std::vector<int>& best) {
+    if (open == 0) {
+        if (left != 1) return;
+        const int spread = way.front() - way.back(), least = best.empty() ? spread + 1 : best.front() - best.back();
+        if (spread < least || (spread == least && way < best)) best = way;
+        return;
+    }
+    for (int f = 1; f <= most && f <= left; f++) {
+        if (left % f != 0) continue;
+        way.push_back(f);
+        every_way(left / f, open - 1, f, way, best);
+        way.pop_back();
+    }
+}
+
+// Against brute force: no other factors lie closer together.
+TEST(Dims, AreAsBalancedAsCanBe) {
+    obj::Process& p = *static_cast<obj::Process*>(calloc(1, sizeof(obj::Process)));
+    const auto same = [&](int nodes, int ndims) {
+        std::vector<int> way, best, got(static_cast<size_t>(ndims));
+        every_way(nodes, ndims, nodes, way, best);
+        ASSERT_EQ(topo::dims_create(p, nodes, ndims, got.data()), Err::ok);
+        ASSERT_EQ(got, best) << nodes << " in " << ndims;
+    };
+    for (int ndims = 1; ndims <= 5; ndims++) {
+        for (int nodes = 1; nodes <= 1200; nodes++) same(nodes, ndims);
+        for (int nodes = 1201; nodes <= 10000; nodes += ndims < 4 ? 13 : 101) same(nodes, ndims);
+        for (int nodes : {7488, 5040, 7560, 8192, 9240, 9973, 10000}) same(nodes, ndims);
+    }
+    // The most divisors that a count can have, and the most dimensions: at once, not in the lifetime of the program.
+    for (int ndims = 1; ndims <= 40; ndims++)
+        for (int nodes : {2095133040, 2118916800, 1 << 30, 2147483647}) {
+            std::vector<int> d(static_cast<size_t>(ndims));
+            ASSERT_EQ(topo::dims_create(p, nodes, ndims, d.data()), Err::ok);
+            int64_t product = 1;
+            for (int f : d) product *= f;
+            EXPECT_EQ(product, nodes);
+        }
+}
+
+TEST(Dims, AreFactorsInOrder) {
     obj::Process& p = *static_cast<obj::Process*>(calloc(1, sizeof(obj::Process)));
     for (int nodes = 1; nodes <= 400; nodes++) {
         int d[2] = {0, 0};
