@@ -13,9 +13,29 @@ namespace weft::door {
 
 namespace {
 
+// The object whose error handler serves a call; all null: the handler that was passed to it.
+struct Served {
+    const obj::Comm* comm = nullptr;
+    const obj::Session* session = nullptr;
+    bool null_file = false;
+};
 
-// What a user may do about an error that ends the job by default.
-const char hint[] = "set another error handler (MPI_Comm_set_errhandler) to get an error code instead";
+// What a user may do about an error that ends the job by default: the call that makes this one return.
+void hint(const Served& by, char* text, size_t size) {
+    const obj::Process& p = *obj::process;
+    if (by.comm == &p.self || by.comm == &p.world)
+        snprintf(text, size, "MPI_Comm_set_errhandler(%s, MPI_ERRORS_RETURN)", by.comm == &p.self ? "MPI_COMM_SELF" : "MPI_COMM_WORLD");
+    else if (by.comm != nullptr && by.comm->name[0] != 0)
+        snprintf(text, size, "MPI_Comm_set_errhandler with MPI_ERRORS_RETURN on the communicator \"%.64s\"", by.comm->name);
+    else if (by.comm != nullptr)
+        snprintf(text, size, "MPI_Comm_set_errhandler with MPI_ERRORS_RETURN on this communicator, which has no name,");
+    else if (by.session != nullptr)
+        snprintf(text, size, "MPI_Session_set_errhandler with MPI_ERRORS_RETURN on this session");
+    else if (by.null_file)
+        snprintf(text, size, "MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN)");
+    else
+        snprintf(text, size, "MPI_ERRORS_RETURN as the argument errhandler");
+}
 
 void describe(const char* function, int code, char* line, int size) {
     char class_name[MPI_MAX_ERROR_STRING];
@@ -25,10 +45,11 @@ void describe(const char* function, int code, char* line, int size) {
     else snprintf(line, static_cast<size_t>(size), "%s: %s", function, class_name);
 }
 
-[[noreturn]] void end_job(const char* line, int code) {
+[[noreturn]] void end_job(const char* line, const Served& by, int code) {
     obj::Process& p = *obj::process;
-    char text[1024];
-    if (active(p)) snprintf(text, sizeof text, "%s (%s)", line, hint);
+    char text[1200], how[256];
+    hint(by, how, sizeof how);
+    if (active(p)) snprintf(text, sizeof text, "%s (%s makes it return an error code instead)", line, how);
     else snprintf(text, sizeof text, "%s", line);
     // A forked child ends alone: neither the job nor what its parent has still to print is its own.
     const bool forked = p.phase.load(std::memory_order_relaxed) == obj::Phase::forked;
@@ -39,32 +60,31 @@ void describe(const char* function, int code, char* line, int size) {
 }
 
 // Runs a user's error handler, with no lock held.
-void call_user(obj::Errhandler& h, const obj::Comm* comm, const obj::Session* session, int code) {
+void call_user(obj::Errhandler& h, const Served& by, int code) {
     int error = code;
-    MPI_Comm c = comm != nullptr ? obj::handle_of(comm) : MPI_COMM_SELF;
+    MPI_Comm c = by.comm != nullptr ? obj::handle_of(by.comm) : MPI_COMM_SELF;
     switch (h.target) {
     case obj::Errhandler::comm: h.comm_fn(&c, &error); break;
     case obj::Errhandler::win: { MPI_Win w = MPI_WIN_NULL; h.win_fn(&w, &error); break; }
     case obj::Errhandler::file: { MPI_File x = MPI_FILE_NULL; h.file_fn(&x, &error); break; }
-    case obj::Errhandler::session: { MPI_Session s = obj::handle_of(session); h.session_fn(&s, &error); break; }
+    case obj::Errhandler::session: { MPI_Session s = obj::handle_of(by.session); h.session_fn(&s, &error); break; }
     case obj::Errhandler::any: break;
     }
 }
 
 // Calls `h`; returns the code that the MPI function shall return.
-int deliver(const char* function, obj::Errhandler& h, const obj::Comm* comm, int code,
-            const obj::Session* session = nullptr) {
+int deliver(const char* function, obj::Errhandler& h, const Served& by, int code) {
     char line[900];
     describe(function, code, line, sizeof line);
     clear_fail_text();
     switch (h.action) {
     case obj::Errhandler::fatal:
     case obj::Errhandler::abort:
-        end_job(line, code);
+        end_job(line, by, code);
     case obj::Errhandler::return_code:
         return code;
     case obj::Errhandler::user:
-        call_user(h, comm, session, code);
+        call_user(h, by, code);
     }
     return code;
 }
@@ -76,14 +96,14 @@ const Object* head(const void* object) { return static_cast<const Object*>(objec
 Err comm_call_errhandler(obj::Process& p, obj::Comm& c, int code) {
     int class_of;
     WEFT_TRY(obj::error_class(p, code, &class_of));
-    (void)deliver("MPI_Comm_call_errhandler", obj::errhandler_of(p, c), &c, code);
+    (void)deliver("MPI_Comm_call_errhandler", obj::errhandler_of(p, c), {.comm = &c}, code);
     return Err::ok;
 }
 
 Err session_call_errhandler(obj::Process& p, obj::Session& s, int code) {
     int class_of;
     WEFT_TRY(obj::error_class(p, code, &class_of));
-    (void)deliver("MPI_Session_call_errhandler", *s.errhandler, nullptr, code, &s);
+    (void)deliver("MPI_Session_call_errhandler", *s.errhandler, {.session = &s}, code);
     return Err::ok;
 }
 
@@ -91,7 +111,7 @@ Err file_call_errhandler(obj::Process& p, obj::File* f, int code) {
     int class_of;
     if (f != nullptr) return fail(Err{MPI_ERR_FILE}, "no file (argument 1)");
     WEFT_TRY(obj::error_class(p, code, &class_of));
-    (void)deliver("MPI_File_call_errhandler", obj::file_errhandler(p), nullptr, code);
+    (void)deliver("MPI_File_call_errhandler", obj::file_errhandler(p), {.null_file = true}, code);
     return Err::ok;
 }
 
@@ -103,15 +123,15 @@ int raise(const Function& f, const void* owner, Err e) {
     if (f.errors == Errors::tool || f.errors == Errors::none) return code;
     if (owner != nullptr && head(owner)->kind == Kind::comm) comm = static_cast<const obj::Comm*>(owner);
     if (owner != nullptr && head(owner)->kind == Kind::errhandler)
-        return deliver(f.name, *static_cast<obj::Errhandler*>(const_cast<void*>(owner)), nullptr, code);
+        return deliver(f.name, *static_cast<obj::Errhandler*>(const_cast<void*>(owner)), {}, code);
     if (owner != nullptr && head(owner)->kind == Kind::session) {
         auto* session = static_cast<const obj::Session*>(owner);
-        return deliver(f.name, *session->errhandler, nullptr, code, session);
+        return deliver(f.name, *session->errhandler, {.session = session}, code);
     }
     if (comm != nullptr && comm->kind == Kind::comm && active(p))
-        return deliver(f.name, obj::errhandler_of(p, *comm), comm, code);
-    if (f.errors == Errors::file && active(p)) return deliver(f.name, obj::file_errhandler(p), nullptr, code);
-    return deliver(f.name, obj::default_errhandler(p), nullptr, code);
+        return deliver(f.name, obj::errhandler_of(p, *comm), {.comm = comm}, code);
+    if (f.errors == Errors::file && active(p)) return deliver(f.name, obj::file_errhandler(p), {.null_file = true}, code);
+    return deliver(f.name, obj::default_errhandler(p), {.comm = &p.self}, code);
 }
 
 int too_large(const Function& f, const void* owner, int argument) {
