@@ -282,6 +282,23 @@ std::string roff(const std::string& text) {
     return out;
 }
 
+const struct Example {
+    const char *line, *what;
+} examples[] = {
+    {"mpiexec -n 4 ./program input.dat", "Four ranks of a program with an argument, each on its share of the CPUs"},
+    {"mpiexec -n 1 ./master : -n 3 ./worker", "Two programs in one job; the master is rank 0"},
+    {"mpiexec -l -n 4 ./program", "Every line of output begins with its rank, and lines stay whole"},
+    {"mpiexec -outfile-pattern out.%r -n 4 ./program", "The output of each rank in a file of its own: out.0, out.1, ..."},
+    {"mpiexec --timeout 600 -n 4 ./program", "A program that may hang: after ten minutes, say what every rank waits for and end it"},
+    {"mpiexec --bind-to core --report-bindings -n 2 ./program", "One core for each rank, and say which"},
+    {"mpiexec --bind-to none -n 64 ./program", "More ranks than CPUs, wherever the system puts them"},
+    {"mpiexec -x OMP_NUM_THREADS=2 -n 4 ./program", "A variable for all ranks"},
+    {"mpiexec -n 1 gdb ./program : -n 3 ./program", "Rank 0 under a debugger, at the terminal"},
+    {"mpiexec -n 4 xterm -e gdb ./program", "Every rank under a debugger in a window of its own"},
+    {"mpiexec -n 2 valgrind --log-file=memory.%p ./program", "Every rank under memcheck"},
+    {"mpiexec --dry-run -v -n 4 ./program", "Say what would start where"},
+};
+
 // The manual page, from the same table; the build writes it to a file.
 [[noreturn]] void manual() {
     printf(".TH MPIEXEC 1 \"\" \"Weft %s\"\n.SH NAME\nmpiexec, mpirun \\- start the ranks of an MPI program on this machine\n"
@@ -298,7 +315,8 @@ std::string roff(const std::string& text) {
     printf(".SH EXIT STATUS\nThe largest of the ranks', with 128 + the signal for a rank that a signal killed; the code of\n"
            "MPI_Abort; 124 after \\-timeout; 127 or 126 for a program that cannot be run; 2 for a wrong command line.\n"
            ".SH ENVIRONMENT\n.TP\n.B MPIEXEC_TIMEOUT\nSeconds, as \\-timeout.\n"
-           ".TP\n.B WEFT_RANK, WEFT_SIZE\nSet in every rank.\n");
+           ".TP\n.B WEFT_RANK, WEFT_SIZE\nSet in every rank.\n.SH EXAMPLES\n");
+    for (const Example& e : examples) printf(".TP\n.B %s\n%s.\n", roff(e.line).c_str(), roff(e.what).c_str());
     end_of_answer();
 }
 

@@ -207,6 +207,15 @@ class Words(LaunchTest):
         for word in ("-V", "-version", "--version"):
             self.assertRegex(self.good(word).out, r"^mpiexec \(Weft\) \d+\.\d+")
 
+    def test_examples_of_the_manual_page(self):
+        page = self.good("--man").out.replace("\\-", "-")
+        examples = [line[len(".B mpiexec "):] for line in page.split(".SH EXAMPLES\n")[1].splitlines() if line.startswith(".B mpiexec ")]
+        self.assertGreaterEqual(len(examples), 10)
+        for example in examples:
+            with self.subTest(example):
+                r = self.good("--dry-run", *example.split())
+                self.assertRegex(r.err, r"mpiexec: rank 0 on \S+: .*\./(program|master)")
+
     def test_verbose_and_dry_run(self):
         r = self.good("-v", "-n", 2, "echo", "x")
         self.assertIn("rank 1 on", r.err)
