@@ -86,15 +86,6 @@ bool is_hello(const Hello& h, ssize_t bytes) {
     return bytes == ssize_t(sizeof h) && h.magic == protocol_magic && h.say == Say::hello;
 }
 
-void add_info(Welcome* w, const char* key, const std::string& value) {
-    size_t bytes = strlen(key) + value.size() + 2;
-    if (size_t(w->text_bytes) + bytes > sizeof w->text) return;
-    char* p = w->text + w->text_bytes;
-    memcpy(p, key, strlen(key) + 1);
-    memcpy(p + strlen(key) + 1, value.c_str(), value.size() + 1);
-    w->text_bytes += int32_t(bytes);
-}
-
 }  // namespace
 
 void Job::hear_launch_socket() {
@@ -169,7 +160,6 @@ void Job::release_segments() {
 }
 
 bool Job::send_job(Rank& r, std::string* why) {
-    const App& app = plan_.apps[size_t(r.start.app)];
     Welcome w{};
     w.magic = protocol_magic;
     w.say = Say::welcome;
@@ -177,23 +167,10 @@ bool Job::send_job(Rank& r, std::string* why) {
     w.size = w.node_size = int32_t(ranks_.size());
     w.appnum = r.start.app;
     w.universe_size = std::max(int(ranks_.size()), cpus_);
-    w.app_size = app.ranks;
+    w.app_size = plan_.apps[size_t(r.start.app)].ranks;
     w.cpus = cpus_;
     w.generation = r.attaches;
     w.job_id = job_id_;
-    add_info(&w, "command", app.argv[0]);
-    std::string arguments;
-    for (size_t i = 1; i < app.argv.size(); i++) arguments += (i > 1 ? " " : "") + app.argv[i];
-    add_info(&w, "argv", arguments);
-    add_info(&w, "maxprocs", std::to_string(app.ranks));
-    if (!app.soft.empty()) add_info(&w, "soft", app.soft);
-    if (!plan_.initial_errhandler.empty()) add_info(&w, "mpi_initial_errhandler", plan_.initial_errhandler);
-    if (!plan_.memory_kinds.empty()) add_info(&w, "mpi_memory_alloc_kinds", plan_.memory_kinds);
-    add_info(&w, "host", host_name());
-    if (!app.arch.empty()) add_info(&w, "arch", app.arch);
-    if (!app.wdir.empty()) add_info(&w, "wdir", app.wdir);
-    if (!app.file.empty()) add_info(&w, "file", app.file);
-
     int fds[3];
     size_t n = 0;
     auto carry = [&](Carries what, int fd) {

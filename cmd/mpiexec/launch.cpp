@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 
 #include "debugger.hpp"
 #include "job.hpp"
@@ -51,6 +52,28 @@ std::string variable(const std::vector<std::string>& env, const std::string& nam
     for (const std::string& e : env)
         if (e.compare(0, head.size(), head) == 0) return e.substr(head.size());
     return "";
+}
+
+// What was asked for, for MPI_INFO_ENV (boot/protocol.hpp).
+std::string launch_info(const Plan& plan, const App& app) {
+    std::string arguments, text;
+    for (size_t i = 1; i < app.argv.size(); i++) arguments += (i > 1 ? " " : "") + app.argv[i];
+    size_t used = 0;
+    for (const auto& [key, value] : std::initializer_list<std::pair<const char*, std::string>>{
+             {"command", app.argv[0]}, {"argv", arguments}, {"maxprocs", std::to_string(app.ranks)}, {"soft", app.soft},
+             {"mpi_initial_errhandler", plan.initial_errhandler}, {"mpi_memory_alloc_kinds", plan.memory_kinds},
+             {"host", host_name()}, {"arch", app.arch}, {"wdir", app.wdir}, {"file", app.file}}) {
+        size_t bytes = strlen(key) + value.size() + 2;
+        if (value.empty() || used + bytes > size_t(weft::boot::info_bytes)) continue;
+        used += bytes;
+        text += std::string(text.empty() ? "" : "&") + key + "=";
+        for (unsigned char c : value) {
+            char code[4] = {char(c), 0};
+            if (c < ' ' || strchr("%&=", c)) snprintf(code, sizeof code, "%%%02x", c);
+            text += code;
+        }
+    }
+    return text;
 }
 
 // Descriptors 0, 1 and 2 of a rank are placed by dup2, so none of ours may be among them.
@@ -116,6 +139,7 @@ std::vector<std::string> Job::environment(const Rank& r) const {
     set_variable(&env, env_cookie, cookie_);
     set_variable(&env, env_rank, std::to_string(r.start.rank));
     set_variable(&env, env_size, std::to_string(ranks_.size()));
+    set_variable(&env, env_info, launch_info(plan_, plan_.apps[size_t(r.start.app)]));
     return env;
 }
 

@@ -98,8 +98,6 @@ void take(Job* job, const Welcome& w, int link, int fds[3]) {
     job->bounded = w.bounded != 0;
     job->launcher = Launcher::mpiexec;
     job->singleton = false;
-    job->info_bytes = w.text_bytes;
-    memcpy(job->info, w.text, size_t(w.text_bytes));
     job->link = link;
     if (fds[1] >= 0) job->places = static_cast<const Place*>(os::map_shared(fds[1], 0, size_t(w.size) * sizeof(Place), nullptr));
     os::close_fd(&fds[1]);
@@ -141,8 +139,7 @@ Err attach_mpiexec(Job* job, int64_t rank) {
                 "(MPI_COMM_WORLD has one rank)", os::process_id(), int(rank));
         return Err::ok;
     }
-    bool whole = n == int64_t(sizeof w) && w.magic == protocol_magic && w.say == Say::welcome && w.text_bytes >= 0 &&
-                 size_t(w.text_bytes) <= sizeof w.text && sort_descriptors(w, fds);
+    bool whole = n == int64_t(sizeof w) && w.magic == protocol_magic && w.say == Say::welcome && sort_descriptors(w, fds);
     if (!whole) {
         os::close_fd(&link);
         for (int& fd : fds) os::close_fd(&fd);
@@ -180,6 +177,24 @@ Err attach(Job* job) {
         return Err::ok;
     }
     return under_pmix() ? attach_pmix(job) : refuse_foreign();
+}
+
+int launch_info(char out[launch_info_bytes]) {
+    static_assert(launch_info_bytes == info_bytes);
+    const char* text = os::env(env_info);
+    int n = 0;
+    for (const char* c = text; c != nullptr && *c != 0; c++) {
+        unsigned code = 0;
+        if (n == launch_info_bytes - 1) return 0;  // not from mpiexec
+        if (*c == '%' && c[1] != 0 && c[2] != 0 && sscanf(c + 1, "%2x", &code) == 1) {
+            out[n++] = char(code);
+            c += 2;
+        } else {
+            out[n++] = *c == '=' || *c == '&' ? 0 : *c;
+        }
+    }
+    if (n > 0) out[n++] = 0;
+    return n;
 }
 
 void finalized(Job* job) {

@@ -27,8 +27,6 @@ struct Job {
     Launcher launcher = Launcher::none;
     bool singleton = true;
     char host[256] = {};
-    char info[4096] = {};              // key\0value\0 ... \0 for MPI_INFO_ENV
-    int info_bytes = 0;
 
     // Private to boot/.
     int link = -1;      // to mpiexec or the PMI server
@@ -37,6 +35,9 @@ struct Job {
 
 // Decides, in this order: Weft's mpiexec, a foreign launcher, alone. On error the text says what to do.
 Err attach(Job* job);
+// What mpiexec tells for MPI_INFO_ENV, as key\0value\0...; the bytes used. The same before and after attach.
+inline constexpr int launch_info_bytes = 4096;
+int launch_info(char out[launch_info_bytes]);
 // MPI_Finalize is done: this rank may exit with any status and no longer ends the job by it.
 void finalized(Job* job);
 // Does the launcher ask what this rank waits for (protocol.hpp)? Any thread.

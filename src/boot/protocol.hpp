@@ -12,8 +12,15 @@ inline constexpr char env_addr[] = "WEFT_BOOT_ADDR";  // abstract name, random
 inline constexpr char env_cookie[] = "WEFT_COOKIE";   // 32 hex digits; proves that the name was inherited
 inline constexpr char env_rank[] = "WEFT_RANK";
 inline constexpr char env_size[] = "WEFT_SIZE";
+// MPI_INFO_ENV: key=value&key=value..., with %XX for what would be taken for something else. In the environment, because it
+// is the same before MPI_Init.
+inline constexpr char env_info[] = "WEFT_INFO";
+inline constexpr int info_bytes = 4096;  // at most, decoded: key\0value\0...
 
-inline constexpr uint32_t protocol_magic = 0x57465433;  // "WFT3"; another number is another version of the protocol
+// Seconds that another launcher, and rank 0 under it, may take for an answer of their own.
+inline constexpr char env_launcher_timeout[] = "WEFT_LAUNCHER_TIMEOUT";
+
+inline constexpr uint32_t protocol_magic = 0x57465434;  // "WFT4"; another number is another version of the protocol
 inline constexpr int cookie_bytes = 33;                 // with the closing 0
 
 enum class Say : uint32_t {
@@ -51,12 +58,10 @@ struct Welcome {
     int32_t appnum, universe_size;
     int32_t cpus;        // CPUs the whole job may use on this node
     int32_t generation;  // how often this rank attached before
-    int32_t app_size;    // ranks of this rank's program (MPI_INFO_ENV's maxprocs)
+    int32_t app_size;    // ranks of this rank's program
     uint32_t carries;    // Carries
     int32_t bounded;     // the segment is a file in /dev/shm (os/shared_file.hpp)
-    int32_t text_bytes;  // of text[] in use: key\0value\0 ... for MPI_INFO_ENV
     uint64_t job_id;     // random, the same in all ranks
-    char text[4096];
 };
 
 struct Finalized {

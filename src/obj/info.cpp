@@ -64,14 +64,16 @@ void clear(Info& i) {
     }
 }
 
-// What was asked for at launch, as far as it is known.
-Err fill_env(Process& p, Info& i, const char* command, char** argv, int argc) {
-    if (p.job != nullptr)
-        for (const char* s = p.job->info; s < p.job->info + p.job->info_bytes && *s != 0;) {
-            const char* value = s + strlen(s) + 1;
-            WEFT_TRY(info_put(i, s, value));
-            s = value + strlen(value) + 1;
-        }
+// What was asked for at launch, as far as it is known; the same at any time.
+Err fill_env(Info& i, const char* command, char** argv, int argc) {
+    char told[boot::launch_info_bytes];
+    const int bytes = boot::launch_info(told);
+    for (const char* s = told; s < told + bytes;) {
+        const char* value = s + strlen(s) + 1;
+        if (value >= told + bytes) break;
+        WEFT_TRY(info_put(i, s, value));
+        s = value + strlen(value) + 1;
+    }
     if (command == nullptr || argc < 1) return Err::ok;
     WEFT_TRY(info_put(i, "command", command));
     char line[MPI_MAX_INFO_VAL] = "";
@@ -90,7 +92,7 @@ Info* info_env(Process& p) {
         Info* fresh = nullptr;
         if (make(p, &fresh) != Err::ok) return nullptr;
         fresh->id = env_id;
-        (void)fill_env(p, *fresh, nullptr, nullptr, 0);
+        (void)fill_env(*fresh, nullptr, nullptr, 0);
         SpinGuard guard(r.lock);
         if (r.env == nullptr) r.env = fresh;
     }
@@ -136,7 +138,7 @@ Err info_create(Process& p, Info** out) { return make(p, out); }
 Err info_create_env(Process& p, int argc, char** argv, Info** out) {
     Info* i = nullptr;
     WEFT_TRY(make(p, &i));
-    if (Err e = fill_env(p, *i, argv != nullptr ? argv[0] : nullptr, argv, argc); e != Err::ok) {
+    if (Err e = fill_env(*i, argv != nullptr ? argv[0] : nullptr, argv, argc); e != Err::ok) {
         (void)info_free(p, &i);
         return e;
     }

@@ -37,12 +37,14 @@ static void barrier(const boot::Job& job) {
     munmap(s, 4096);
 }
 
-static const char* info(const boot::Job& job, const char* key) {
-    for (int i = 0; i < job.info_bytes;) {
-        const char* k = job.info + i;
+static std::string info(const char* key) {
+    char text[boot::launch_info_bytes];
+    int bytes = boot::launch_info(text);
+    for (int i = 0; i < bytes;) {
+        const char* k = text + i;
         const char* v = k + strlen(k) + 1;
         if (strcmp(k, key) == 0) return v;
-        i = int(v + strlen(v) + 1 - job.info);
+        i = int(v + strlen(v) + 1 - text);
     }
     return "-";
 }
@@ -50,7 +52,7 @@ static const char* info(const boot::Job& job, const char* key) {
 // Words: attach finalize detach barrier place info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N fail=N say=TEXT err=TEXT; `@R` before a word: rank R only.
 int main(int argc, char** argv) {
     static boot::Job job;
-    const char* env_rank = getenv("WEFT_RANK");
+    const char* env_rank = getenv(getenv("WEFT_RANK_OF_TEST") ? "WEFT_RANK_OF_TEST" : "WEFT_RANK");
     for (int i = 1; i < argc; i++) {
         std::string word = argv[i];
         if (word[0] == '@') {
@@ -81,7 +83,7 @@ int main(int argc, char** argv) {
                 printf("\n");
             }
         }
-        else if (name == "info") printf("%s=%s\n", value.c_str(), info(job, value.c_str()));
+        else if (name == "info") printf("%s=%s\n", value.c_str(), info(value.c_str()).c_str());
         else if (name == "exit") return atoi(value.c_str());
         else if (name == "run") {
             if (system(value.c_str()) != 0) return 98;

@@ -35,6 +35,19 @@ class Job(LaunchTest):
         self.assertIn(f"command={PROBE}\nmaxprocs=1\nwdir=/\nhost={socket.gethostname()}\nargv=attach", r.out)
         self.assertIn("soft=1\n", r.out)
 
+    def test_info_before_attach(self):
+        """The same as after it, whatever the words look like."""
+        odd = "a&b=c%41%,\n \x01\u00e9"
+        r = self.good("-n", 1, PROBE, "info=command", "info=argv", "info=maxprocs", "attach", "info=command", "info=argv", "info=maxprocs",
+                      "finalize", "say=" + odd)
+        line = f"info=command info=argv info=maxprocs attach info=command info=argv info=maxprocs finalize say={odd}"
+        told = f"command={PROBE}\nargv={line}\nmaxprocs=1\n"
+        self.assertEqual(r.out.count(told), 2, r)
+        # A value that does not fit is left out.
+        r = self.good("-n", 1, PROBE, "info=maxprocs", "info=argv", "say=" + "x" * 5000)
+        self.assertTrue(r.out.startswith("maxprocs=1\nargv=-\n"))
+        self.assertEqual(alone("info=command").stdout, "command=-\n")
+
     def test_attach_again(self):
         r = self.good("-n", 2, PROBE, *("attach", "barrier", "finalize", "detach") * 3)
         generations = sorted(fields(line)["generation"] for line in r.out.splitlines())
@@ -90,11 +103,11 @@ class Descendants(LaunchTest):
                 self.assertIn(why, r.err)
             # Seen from mpiexec's side alone.
             code = ("import os, socket\n"
-                    "name, magic = os.environ['WEFT_BOOT_ADDR'], 0x57465433\n"
+                    "name, magic = os.environ['WEFT_BOOT_ADDR'], 0x57465434\n"
                     "os.setuid(54321)\n"
                     "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
                     "s.connect('\\0' + name)\n"
-                    "assert s.recv(100)[:8] == bytes.fromhex('33544657') + (8).to_bytes(4, 'little')\n")
+                    "assert s.recv(100)[:8] == bytes.fromhex('34544657') + (8).to_bytes(4, 'little')\n")
             self.good("-n", 1, sys.executable, "-c", code)
 
     def test_wrong_cookie_is_refused(self):

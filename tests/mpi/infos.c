@@ -1,6 +1,37 @@
 // Info objects: set, get, order, duplicates, deletion, limits, MPI_INFO_ENV; and what works before MPI_Init and after MPI_Finalize.
 #include "check.h"
 
+/* MPI_Info_create_env gives the same at any time. */
+struct pairs {
+    int n;
+    char key[32][MPI_MAX_INFO_KEY + 1], value[32][256];
+};
+
+static void read_pairs(MPI_Info info, struct pairs* p) {
+    memset(p, 0, sizeof *p);
+    MPI_Info_get_nkeys(info, &p->n);
+    CHECK(p->n <= 32, "%d keys", p->n);
+    for (int i = 0; i < p->n; i++) {
+        int length = sizeof p->value[i], flag = 0;
+        MPI_Info_get_nthkey(info, i, p->key[i]);
+        MPI_Info_get_string(info, p->key[i], &length, p->value[i], &flag);
+        CHECK(flag, "%s has no value", p->key[i]);
+    }
+}
+
+static void same_environment(int argc, char** argv, const char* when) {
+    static struct pairs first[2], now;
+    static int called;
+    for (int with = 0; with < 2; with++) {
+        MPI_Info info;
+        MPI_Info_create_env(with ? argc : 0, with ? argv : NULL, &info);
+        read_pairs(info, called ? &now : &first[with]);
+        if (called) CHECK(memcmp(&now, &first[with], sizeof now) == 0, "%s: %d keys, at first %d", when, now.n, first[with].n);
+        MPI_Info_free(&info);
+    }
+    called = 1;
+}
+
 static void whole_life(void) {
     MPI_Info info, copy;
     int n, flag, length;
@@ -44,7 +75,9 @@ static void whole_life(void) {
 
 int main(int argc, char** argv) {
     whole_life();  // allowed before MPI_Init
+    same_environment(argc, argv, "before MPI_Init");
     start(&argc, &argv);
+    same_environment(argc, argv, "after MPI_Init");
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     whole_life();
     MPI_Info info;
@@ -70,5 +103,6 @@ int main(int argc, char** argv) {
     CHECK(!flag || !strncmp(value, "MPI_THREAD_", 11), "thread_level is %s", value);
     MPI_Finalize();
     whole_life();  // and after MPI_Finalize
+    same_environment(argc, argv, "after MPI_Finalize");
     return 0;
 }
