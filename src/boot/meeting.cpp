@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "boot/protocol.hpp"
+#include "os/env.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
 #include "os/shared_file.hpp"
@@ -36,6 +38,11 @@ bool choose_names(Meeting* m) {
 
 }  // namespace
 
+int64_t patience_ms() {
+    const int64_t seconds = os::env_int(env_launcher_timeout, 60);
+    return seconds > 0 && seconds < 1 << 20 ? seconds * 1000 : 60'000;
+}
+
 Err open_meeting(Job* job, Meeting* m, char text[meeting_bytes]) {
     if (job->node_size > 1) {
         const os::SharedFile file = os::make_shared_file("weft");
@@ -66,10 +73,12 @@ Err hold_meeting(Job* job, Meeting* m) {
     if (!peers) return fail(Err::no_mem, "no memory for the sockets of %d ranks", job->size);
     int have = 0;
     while (have < job->size - 1) {
+        // All ranks have passed the launcher's barrier, so the next one is on its way; first it asks the launcher.
+        if (!os::wait_readable(m->listener, 2 * patience_ms())) break;
         int s = os::accept_one(m->listener);
         if (s < 0) break;
         Caller c;
-        bool good = os::peer_is_same_user(s) && os::receive_message(s, &c, sizeof c, nullptr, 0) == int64_t(sizeof c) &&
+        bool good = os::peer_is_same_user(s) && os::wait_readable(s, patience_ms()) && os::receive_message(s, &c, sizeof c, nullptr, 0) == int64_t(sizeof c) &&
                     memcmp(c.cookie, m->cookie, sizeof c.cookie) == 0;
         if (!good) {
             os::close_fd(&s);
@@ -88,7 +97,8 @@ Err hold_meeting(Job* job, Meeting* m) {
         os::close_fd(&peers[i]);
     }
     os::unmap(peers, bytes);
-    return all ? Err::ok : fail(Err::other, "rank 0 could not give every rank the node's segment");
+    return all ? Err::ok : fail(Err::other, "rank 0 could not give every rank the node's segment: %d of %d others came, and no other for %lld s "
+                                "(%s sets half that time)", have, job->size - 1, static_cast<long long>(patience_ms() / 500), env_launcher_timeout);
 }
 
 Err come_to_meeting(Job* job, const char* text) {
@@ -106,10 +116,12 @@ Err come_to_meeting(Job* job, const char* text) {
     memcpy(c.cookie, m.cookie, sizeof c.cookie);
     os::cpu_mask(c.cpus);
     Handout h;
-    bool good = s >= 0 && os::peer_is_same_user(s) && os::send_message(s, &c, sizeof c, nullptr, 0) &&
+    bool good = s >= 0 && os::peer_is_same_user(s) && os::send_message(s, &c, sizeof c, nullptr, 0) && os::wait_readable(s, 4 * patience_ms()) &&
                 os::receive_message(s, &h, sizeof h, &job->memfd, 1) == int64_t(sizeof h) && job->memfd >= 0;
     os::close_fd(&s);
-    if (!good) return fail(Err::other, "could not get the node's segment from rank 0");
+    if (!good)
+        return fail(Err::other, "could not get the node's segment from rank 0 within %lld s (%s sets a quarter of that time)",
+                    static_cast<long long>(patience_ms() / 250), env_launcher_timeout);
     job->id = h.id;
     job->cpus = h.cpus;
     job->bounded = h.bounded != 0;

@@ -9,6 +9,9 @@ namespace weft::boot {
 inline constexpr char meeting_key[] = "weft-meeting";
 inline constexpr size_t meeting_bytes = 192;  // of the published text, which holds no blanks
 
+// How long what is on its way may take, in milliseconds: an answer that depends on one other process alone.
+int64_t patience_ms();
+
 struct Meeting {
     char node[96];
     char name[48];

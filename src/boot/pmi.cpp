@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "boot/meeting.hpp"
+#include "boot/protocol.hpp"
 #include "os/env.hpp"
 #include "os/process.hpp"
 
@@ -13,7 +14,10 @@ namespace {
 
 constexpr size_t line_bytes = 4096;
 // One line of answers: "cmd=x key=value key=value ...\n".
-struct Answer {
+struct Reply {
+    // When it comes: as soon as the launcher has read the question, or when all other ranks have come, too.
+    enum When : uint8_t { at_once, after_others } when = at_once;
+    enum Flaw : uint8_t { wrong, late, half } flaw = wrong;  // of one that was not what was expected
     char line[line_bytes];
 
     // The value of `key`, which ends at a blank; `rest` takes everything to the end of the line (values may hold blanks).
@@ -39,10 +43,23 @@ struct Answer {
     }
 };
 
-bool read_line(int fd, Answer* a) {
+// The first part of a barrier's answer may take as long as the slowest rank; after a while that is said, once.
+bool wait_for_others(int fd) {
+    if (os::wait_readable(fd, patience_ms())) return true;
+    os::say("weft: process %d waits in MPI_Init for the launcher's barrier since %lld s: have all ranks come to MPI_Init?", os::process_id(),
+            static_cast<long long>(patience_ms() / 1000));
+    return os::wait_readable(fd, -1);
+}
+
+bool read_line(int fd, Reply* a) {
     // Answers come one per question, so what is read never belongs to a later line.
     size_t have = 0;
+    if (a->when == Reply::after_others && !wait_for_others(fd)) return false;
     while (have < line_bytes - 1) {
+        if (!os::wait_readable(fd, patience_ms())) {
+            a->flaw = have == 0 ? Reply::late : Reply::half;
+            return false;
+        }
         int64_t n = os::read_some(fd, a->line + have, line_bytes - 1 - have);
         if (n <= 0) return false;
         have += size_t(n);
@@ -55,7 +72,7 @@ bool read_line(int fd, Answer* a) {
 }
 
 // Asks and gets the answer `expected`; an rc that is not 0 is a failure.
-[[gnu::format(printf, 4, 5)]] bool ask(int fd, Answer* a, const char* expected, const char* format, ...) {
+[[gnu::format(printf, 4, 5)]] bool ask(int fd, Reply* a, const char* expected, const char* format, ...) {
     char question[line_bytes];
     va_list ap;
     va_start(ap, format);
@@ -66,7 +83,10 @@ bool read_line(int fd, Answer* a) {
     return read_line(fd, a) && a->is(expected) && (!a->get_int("rc", &rc) || rc == 0);
 }
 
-Err lost(const char* step) {
+Err lost(const char* step, const Reply& a) {
+    if (a.flaw != Reply::wrong)
+        return fail(Err::other, "the launcher behind PMI_FD gave %s answer to %s within %lld s (%s sets that time); use Weft's mpiexec",
+                    a.flaw == Reply::late ? "no" : "half an", step, static_cast<long long>(patience_ms() / 1000), env_launcher_timeout);
     return fail(Err::other, "the launcher behind PMI_FD does not answer %s in PMI-1; use Weft's mpiexec", step);
 }
 
@@ -76,17 +96,18 @@ struct Wire {
     const char* space;
 
     Err publish(const char* text) {
-        Answer a;
-        return ask(fd, &a, "put_result", "cmd=put kvsname=%s key=%s value=%s\n", space, meeting_key, text) ? Err::ok : lost("put");
+        Reply a;
+        return ask(fd, &a, "put_result", "cmd=put kvsname=%s key=%s value=%s\n", space, meeting_key, text) ? Err::ok : lost("put", a);
     }
     Err barrier() {
-        Answer a;
-        return ask(fd, &a, "barrier_out", "cmd=barrier_in\n") ? Err::ok : lost("barrier_in");
+        Reply a;
+        a.when = Reply::after_others;
+        return ask(fd, &a, "barrier_out", "cmd=barrier_in\n") ? Err::ok : lost("barrier_in", a);
     }
     Err look_up(char* text, size_t bytes) {
-        Answer a;
+        Reply a;
         bool found = ask(fd, &a, "get_result", "cmd=get kvsname=%s key=%s\n", space, meeting_key) && a.get("value", text, bytes, true);
-        return found ? Err::ok : lost("get");
+        return found ? Err::ok : lost("get", a);
     }
 };
 
@@ -110,8 +131,8 @@ Err attach_pmi(Job* job, int fd) {
     if (!os::parse_int(os::env("PMI_SIZE"), 1, INT32_MAX, &size) ||
         !os::parse_int(os::env("PMI_RANK"), 0, size - 1, &rank))
         return fail(Err::other, "PMI_FD is alive, but PMI_RANK and PMI_SIZE do not say which rank this is; use Weft's mpiexec");
-    Answer a;
-    if (!ask(fd, &a, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n")) return lost("init");
+    Reply a;
+    if (!ask(fd, &a, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n")) return lost("init", a);
     // Children of this rank are not this rank.
     os::set_close_on_exec(fd);
     job->link = fd;
@@ -121,9 +142,11 @@ Err attach_pmi(Job* job, int fd) {
     job->size = job->node_size = job->app_size = int(size);
     job->universe_size = int(size);
     char space[256];
-    if (!ask(fd, &a, "my_kvsname", "cmd=get_my_kvsname\n") || !a.get("kvsname", space, sizeof space)) return lost("get_my_kvsname");
+    if (!ask(fd, &a, "my_kvsname", "cmd=get_my_kvsname\n") || !a.get("kvsname", space, sizeof space)) return lost("get_my_kvsname", a);
     if (ask(fd, &a, "appnum", "cmd=get_appnum\n") && a.get_int("appnum", &n)) job->appnum = int(n);
+    if (a.flaw != Reply::wrong) return lost("get_appnum", a);  // what comes late would be taken for the next answer
     if (ask(fd, &a, "universe_size", "cmd=get_universe_size\n") && a.get_int("size", &n) && n >= size) job->universe_size = int(n);
+    if (a.flaw != Reply::wrong) return lost("get_universe_size", a);
     Wire wire{fd, space};
     Err e = meet(job, wire);
     if (e != Err::ok) {
@@ -136,7 +159,7 @@ Err attach_pmi(Job* job, int fd) {
 }
 
 void finalized_pmi(Job* job) {
-    Answer a;
+    Reply a;
     // The launcher takes an exit for normal once it has answered; without an answer there is nothing left to do.
     (void)ask(job->link, &a, "finalize_ack", "cmd=finalize\n");
 }

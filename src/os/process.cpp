@@ -15,6 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "os/clock.hpp"
+
 namespace weft::os {
 
 bool socket_pair(int fds[2]) { return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0; }
@@ -191,6 +193,17 @@ bool write_all(int fd, const void* data, size_t bytes) {
         bytes -= size_t(r);
     }
     return true;
+}
+
+bool wait_readable(int fd, int64_t timeout_ms) {
+    const uint64_t end_ns = now_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000;
+    for (;;) {
+        pollfd p{fd, POLLIN, 0};
+        const int64_t left_ms = timeout_ms < 0 ? -1 : (static_cast<int64_t>(end_ns - now_ns()) + 999'999) / 1'000'000;
+        const int n = poll(&p, 1, timeout_ms < 0 ? -1 : left_ms < 0 ? 0 : static_cast<int>(left_ms < 1'000'000 ? left_ms : 1'000'000));
+        if (n != 0 && !(n < 0 && errno == EINTR)) return n > 0;
+        if (timeout_ms >= 0 && left_ms <= 0) return false;
+    }
 }
 
 bool die_with(int pipe_read_end) {

@@ -30,6 +30,8 @@ int accept_one(int listener);
 // Bytes of a stream: some (0 at its end, -1 on error), or all of them.
 int64_t read_some(int fd, void* data, size_t bytes);
 bool write_all(int fd, const void* data, size_t bytes);
+// Whether there is something to read, the end included, within that time; -1 ms: however long it takes.
+bool wait_readable(int fd, int64_t timeout_ms);
 
 // --- life and death ---
 int process_id();

@@ -161,6 +161,44 @@ class Pmi(unittest.TestCase):
                     # Rank 1 asks all three questions; an error is its explained exit, or the end that another's abort brings.
                     self.assertIn(results[1][0], (1, 77, -15), results)
 
+    def test_half_an_answer_or_none(self):
+        """Init ends within its time with an explanation; here that time is short."""
+        quick = lambda rank: {"WEFT_LAUNCHER_TIMEOUT": "1"}
+        for target, step in (("init", "init"), ("get_my_kvsname", "get_my_kvsname"), ("put", "put"), ("barrier_in", "barrier_in"), ("get", "get")):
+            for kind, text in (("no", ""), ("half an", "cmd=")):
+                if (target, kind) == ("barrier_in", "no"):
+                    continue
+                with self.subTest(f"{kind} answer to {target}"):
+                    server = Server(2, "attach", env=quick, change=lambda command, answer: text if command == target else answer)
+                    results = server.serve()
+                    self.assertTrue(all(code in (1, 77, -15) for code, _, _ in results), results)
+                    self.assertIn(f"the launcher behind PMI_FD gave {kind} answer to {step} within 1 s (WEFT_LAUNCHER_TIMEOUT sets that time)",
+                                  results[0][2] + results[1][2])
+
+    def test_half_a_farewell(self):
+        server = Server(1, "attach", "finalize", env=lambda rank: {"WEFT_LAUNCHER_TIMEOUT": "1"},
+                        change=lambda command, answer: "cmd=fin" if command == "finalize" else answer)
+        (code, _, err), = server.serve()
+        self.assertEqual((code, err), (0, ""))
+
+    def test_a_late_rank_is_waited_for_and_told(self):
+        server = Server(2, "@1:sleep=3", "attach", "barrier", "finalize", env=lambda rank: {"WEFT_LAUNCHER_TIMEOUT": "1", "WEFT_RANK_OF_TEST": str(rank)})
+        results = server.serve()
+        self.assertEqual([code for code, _, _ in results], [0, 0], results)
+        self.assertRegex(results[0][2], r"^weft: process \d+ waits in MPI_Init for the launcher's barrier since 1 s: have all ranks come to MPI_Init\?\n$")
+        self.assertEqual(results[1][2], "")
+
+    def test_a_stranger_at_the_meeting(self):
+        # It knows the name and says nothing; rank 0 turns to the next after its time.
+        def change(command, answer):
+            if command == "get":
+                s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                s.connect("\0" + answer.split("!")[1])
+                self.addCleanup(s.close)
+            return answer
+        server = Server(2, "attach", "barrier", "finalize", change=change, env=lambda rank: {"WEFT_LAUNCHER_TIMEOUT": "3"})
+        self.assertEqual([(code, err) for code, _, err in server.serve()], [(0, "")] * 2)
+
     def test_dead_server(self):
         server = Server(1, "attach")
         for s in server.sockets:
