@@ -146,3 +146,18 @@ TEST(Env, ForeignRightsHideEveryVariable) {
     EXPECT_FALSE(has_foreign_rights()) << "this test is no setuid program";
     unsetenv("WEFT_ENV_TEST");
 }
+
+TEST(Process, WaitingForSomethingToRead) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    EXPECT_FALSE(wait_readable(ends[0], 0));
+    EXPECT_FALSE(wait_readable(ends[0], 20));
+    ASSERT_EQ(write(ends[1], "x", 1), 1);
+    EXPECT_TRUE(wait_readable(ends[0], 0));
+    EXPECT_TRUE(wait_readable(ends[0], -1));
+    char c;
+    ASSERT_EQ(read_some(ends[0], &c, 1), 1);
+    close_fd(&ends[1]);
+    EXPECT_TRUE(wait_readable(ends[0], -1)) << "the end is something to read";
+    close_fd(&ends[0]);
+}
