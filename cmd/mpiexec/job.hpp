@@ -133,6 +133,7 @@ private:
     bool ending_ = false, killed_ = false, told_of_out_ = false;
     uint64_t time_limit_ns_ = 0, answers_due_ns_ = 0, kill_at_ns_ = 0, wordless_at_ns_ = 0, quiet_end_at_ns_ = 0;
     int user_signal_ = 0, interrupts_ = 0;
+    uint64_t interrupted_at_ns_ = 0;
 };
 
 uint64_t now_ns();

@@ -307,7 +307,7 @@ const struct Example {
            "together: when one fails, aborts or leaves without MPI_Finalize, the others get SIGTERM and, two seconds later,\n"
            "SIGKILL; when mpiexec itself is killed, so are they. Each rank is in a process group of its own, but at a\n"
            "terminal rank 0 is in mpiexec's, and has the terminal. Rank 0 reads mpiexec's stdin, the others /dev/null. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT\n"
-           "are passed on; a second SIGINT kills the job at once.\n"
+           "are passed on; a second SIGINT kills the job at once, a second Ctrl-C if it comes within 5 seconds.\n"
            ".SH OPTIONS\nOptions take one or two dashes.\n", WEFT_VERSION);
     for (const Option& o : options)
         if (*o.help) printf(".TP\n.B %s\n%s.\n",

@@ -18,6 +18,7 @@ constexpr uint64_t second_ns = 1000000000;
 constexpr uint64_t grace_ns = 2 * second_ns;      // from SIGTERM to SIGKILL
 constexpr uint64_t wordless_ns = second_ns;       // see judge_wordless
 constexpr uint64_t wrapper_ns = second_ns / 2;    // for sh, valgrind or python to pass on an exit status
+constexpr uint64_t twice_ns = 5 * second_ns;      // between two Ctrl-C that kill the job
 constexpr uint64_t cause_ns = second_ns / 20;     // see suspect
 }  // namespace
 
@@ -83,6 +84,10 @@ void Job::on_signals() {
     while (read(signal_fd_, &s, sizeof s) == ssize_t(sizeof s)) {
         int signal = int(s.ssi_signo);
         if (signal == SIGCHLD) continue;
+        bool typed = s.ssi_code == SI_KERNEL;
+        // An interactive program lives through many a Ctrl-C; two at once are meant for the job.
+        if (signal == SIGINT && typed && now_ns() > interrupted_at_ns_ + twice_ns) interrupts_ = 0;
+        if (signal == SIGINT) interrupted_at_ns_ = now_ns();
         if (signal == SIGINT && ++interrupts_ > 1) {
             if (interrupts_ == 2) say("interrupted twice; killing the job");
             end_job(128 + SIGINT);
@@ -91,10 +96,10 @@ void Job::on_signals() {
             continue;
         }
         if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) user_signal_ = signal;
-        bool typed = s.ssi_code == SI_KERNEL;
         if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) {
             signal_all(SIGTSTP, typed);
-            stop_with(signal);
+            if (typed) stop_with(signal);
+            else kill(getpid(), SIGSTOP);
         } else {
             signal_all(signal, typed);
         }
@@ -102,7 +107,7 @@ void Job::on_signals() {
     reap();
 }
 
-// Stops mpiexec, so that a shell sees its job stopped. Where there is no shell to continue it, the kernel does not stop it; then
+// The terminal stops its job: mpiexec too, so that the shell sees it. Where there is no shell to continue it, the kernel does not stop it; then
 // the ranks go on, too.
 void Job::stop_with(int signal) {
     sigset_t set, pending;

@@ -14,15 +14,16 @@ import harness
 from harness import MPIEXEC, PROBE, LaunchTest, clean_environment, needs_vfork, wait_until
 
 STAY = ("attach", "barrier", "sleep=300")
+OUR_SLEEP = f"300.{os.getpid()}"
 
 
 def sleepers():
-    """Processes `sleep 301`, whoever's: some of those that a test leaves carry no mark."""
+    """Processes that only this test starts: some of those carry no mark in their environment."""
     found = set()
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{entry}/cmdline", "rb") as f:
-                if f.read() == b"sleep\x00301\x00" and harness.state(entry) not in "ZX":
+                if f.read() == f"sleep\x00{OUR_SLEEP}\x00".encode() and harness.state(entry) not in "ZX":
                     found.add(entry)
         except OSError:
             continue
@@ -118,8 +119,8 @@ class Failures(LaunchTest):
 
     def test_nothing_is_left_of_a_job_that_failed(self):
         """Background children of ranks: in the rank's group, in another session, without our environment, holding our output."""
-        leave = ("sleep 301 & setsid sleep 301 & setsid sh -c 'trap : TERM; while :; do sleep 1; done' & "
-                 "(setsid env -i sleep 301 &) ; ")
+        leave = (f"sleep {OUR_SLEEP} & setsid sleep {OUR_SLEEP} & setsid sh -c 'trap : TERM; while :; do sleep 1; done' & "
+                 f"(setsid env -i sleep {OUR_SLEEP} &) ; ")
         for last, options, status in (("exit 3", (), 3), ("exit 3", ("-l",), 3), ("kill -9 $$", (), 137),
                                       (f"exec {PROBE} attach barrier @1:abort=7 sleep=300", ("-l",), 7)):
             with self.subTest(last, options=options):

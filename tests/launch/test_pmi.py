@@ -163,7 +163,7 @@ class Pmi(unittest.TestCase):
 
     def test_half_an_answer_or_none(self):
         """Init ends within its time with an explanation; here that time is short."""
-        quick = lambda rank: {"WEFT_LAUNCHER_TIMEOUT": "1"}
+        quick = lambda rank: {"WEFT_LAUNCHER_TIMEOUT": "3"}
         for target, step in (("init", "init"), ("get_my_kvsname", "get_my_kvsname"), ("put", "put"), ("barrier_in", "barrier_in"), ("get", "get")):
             for kind, text in (("no", ""), ("half an", "cmd=")):
                 if (target, kind) == ("barrier_in", "no"):
@@ -172,7 +172,7 @@ class Pmi(unittest.TestCase):
                     server = Server(2, "attach", env=quick, change=lambda command, answer: text if command == target else answer)
                     results = server.serve()
                     self.assertTrue(all(code in (1, 77, -15) for code, _, _ in results), results)
-                    self.assertIn(f"the launcher behind PMI_FD gave {kind} answer to {step} within 1 s (WEFT_LAUNCHER_TIMEOUT sets that time)",
+                    self.assertIn(f"the launcher behind PMI_FD gave {kind} answer to {step} within 3 s (WEFT_LAUNCHER_TIMEOUT sets that time)",
                                   results[0][2] + results[1][2])
 
     def test_half_a_farewell(self):
@@ -182,10 +182,10 @@ class Pmi(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
 
     def test_a_late_rank_is_waited_for_and_told(self):
-        server = Server(2, "@1:sleep=3", "attach", "barrier", "finalize", env=lambda rank: {"WEFT_LAUNCHER_TIMEOUT": "1", "WEFT_RANK_OF_TEST": str(rank)})
+        server = Server(2, "@1:sleep=9", "attach", "barrier", "finalize", env=lambda rank: {"WEFT_LAUNCHER_TIMEOUT": "3", "WEFT_RANK_OF_TEST": str(rank)})
         results = server.serve()
         self.assertEqual([code for code, _, _ in results], [0, 0], results)
-        self.assertRegex(results[0][2], r"^weft: process \d+ waits in MPI_Init for the launcher's barrier since 1 s: have all ranks come to MPI_Init\?\n$")
+        self.assertRegex(results[0][2], r"^weft: process \d+ waits in MPI_Init for the launcher's barrier since 3 s: have all ranks come to MPI_Init\?\n$")
         self.assertEqual(results[1][2], "")
 
     def test_a_stranger_at_the_meeting(self):
