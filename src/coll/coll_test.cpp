@@ -130,6 +130,41 @@ TEST(Levels, OnlyHeadsTalkToOtherNodes) {
         }
 }
 
+// A wait for a message looks at one ring alone while no collective is under way, however many have been.
+TEST(Schedules, WhatIsOverCostsNothingLater) {
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        EXPECT_EQ(p.hook_work.load(), 0);
+        ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
+        EXPECT_GT(p.hook_count.load(), 0);
+        EXPECT_EQ(p.hook_work.load(), 0);
+        Request* r = nullptr;
+        if (p.world_rank == 0) {
+            ASSERT_EQ(coll::barrier(p, p.world, &r), Err::ok);
+            EXPECT_EQ(p.hook_work.load(), 1);
+        }
+        barrier(p);
+        if (p.world_rank == 1) {
+            ASSERT_EQ(coll::barrier(p, p.world, &r), Err::ok);
+        }
+        p2p::wait(p, *r);
+        ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+        EXPECT_EQ(p.hook_work.load(), 0);
+        struct Close {
+            Process& p;
+            ~Close() { coll::close(p); }
+        } close{p};
+        if (p.world_rank == 1) {
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(nullptr, 0), {0, 1}, nullptr), Err::ok);
+            return;
+        }
+        uint32_t looks = 0;
+        p2p::Next next;
+        EXPECT_FALSE(p2p::comes_within(p, p.lane->shm.in[1], 100, &next, [&] { return ++looks == 200; }));
+        EXPECT_EQ(looks, 100u);
+        ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {1, 1}, p2p::Mode::standard), Err::ok);
+    });
+}
+
 TEST(Schedules, ManyOutstandingNeverMix) {
     run_ranks(3, ThreadLevel::single, [](Process& p) {
         constexpr int n = 40;

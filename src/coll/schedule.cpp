@@ -272,6 +272,7 @@ struct Access {
         SpinGuard guard(e.lock);
         append(e, s);
         e.active.fetch_add(1, std::memory_order_relaxed);
+        p2p::begin_work(*s.process);
     }
 
     static void append(Engine& e, Schedule& s) {
@@ -300,6 +301,7 @@ struct Access {
                 SpinGuard guard(e.lock);
                 unlink(e, s);
                 e.active.fetch_sub(1, std::memory_order_relaxed);
+                p2p::end_work(*s.process);
             }
             p2p::complete_special(*s.process, *s.request_, s.error_);
             return true;

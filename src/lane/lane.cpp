@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "os/clock.hpp"
+#include "os/process.hpp"
 
 namespace weft::lane {
 
@@ -30,24 +31,49 @@ void Lane::close() {
     null = nullptr;
 }
 
-Idler::Next Idler::idle() {
-    ++polls_;
-    if (polls_ < lane_.limits.spin_polls) {
-        os::pause_cpu();
-        return Next::poll;
-    }
-    if (polls_ % 32 == 0 || polls_ <= lane_.limits.spin_polls + 1) {
-        now_ns_ = os::now_ns();
-        if (began_ns_ == 0) began_ns_ = listened_ns_ = now_ns_;
-        if (now_ns_ - listened_ns_ >= listen_ns) {
-            listened_ns_ = now_ns_;
-            return Next::listen;
-        }
-        if (polls_ <= lane_.limits.spin_polls + 1) since_ns_ = now_ns_;
-        else if (now_ns_ - since_ns_ >= lane_.limits.sleep_ns) return Next::sleep;
-    }
+bool Idler::was_long(Lane& l, uint64_t cycles) {
+    if (WEFT_LIKELY(cycles < long_cycles)) return false;
+    l.disturbed_until.store(os::now_ns() + disturbed_ns, std::memory_order_relaxed);
+    if (l.limits.shared_cpus && !l.short_slices.exchange(true, std::memory_order_relaxed)) os::ask_for_slices(slice_ns);
+    return true;
+}
+
+void Idler::yield(Lane& l) {
+    const uint64_t before = os::cycles();
     os::yield_cpu();
+    (void)was_long(l, os::cycles() - before);
+}
+
+Idler::Next Idler::idle() {
+    const uint64_t now = os::cycles();
+    const bool taken = polls_ != 0 && was_long(lane_, now - cycles_);
+    cycles_ = now;
+    if (++polls_ >= lane_.limits.spin_polls) {
+        const uint32_t more = polls_ - lane_.limits.spin_polls;
+        // Reading the clock takes as long as a look.
+        if (more % 8 == 0 || taken)
+            if (const Next next = look_at_clock(more == 0); next != Next::poll) return next;
+        if (yields_) {
+            os::yield_cpu();
+            return Next::poll;
+        }
+    }
+    os::pause_cpu();
     return Next::poll;
+}
+
+Idler::Next Idler::look_at_clock(bool first) {
+    now_ns_ = os::now_ns();
+    if (began_ns_ == 0) began_ns_ = listened_ns_ = now_ns_;
+    if (first) since_ns_ = now_ns_;
+    if (now_ns_ - listened_ns_ >= listen_ns) {
+        listened_ns_ = now_ns_;
+        return Next::listen;
+    }
+    const bool disturbed = is_disturbed(lane_, now_ns_);
+    yields_ = !disturbed && (lane_.limits.shared_cpus || lane_.threads);
+    const uint64_t limit = disturbed && short_spin_ns < lane_.limits.sleep_ns ? short_spin_ns : lane_.limits.sleep_ns;
+    return now_ns_ - since_ns_ >= limit ? Next::sleep : Next::poll;
 }
 
 }  // namespace weft::lane

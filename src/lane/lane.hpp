@@ -72,8 +72,10 @@ struct Limits {               // set once at start, from control variables
     int32_t chunk;            // bulk bytes per cell of an eager message
     int32_t piece;            // ... of a large one
     int64_t credit;           // unasked bytes kept per peer
-    uint32_t spin_polls;      // polls before yielding; 1 when cores are shared
+    bool shared_cpus;         // the ranks of the job outnumber its CPUs
+    uint32_t spin_polls;      // polls before reading the clock; 1 where CPUs are shared
     uint64_t sleep_ns;        // idle time before sleeping
+    uint32_t longest_sleep_us;  // then it looks by itself: whatever it may wait for wakes it, but mpiexec's questions do not
     bool attach;              // cross-memory attach may be used
     Ways::Choice large;       // way of large messages
     wire::shm::Taking::Choice take;
@@ -85,6 +87,8 @@ struct Lane {
     bool threads = false;                  // the guard must lock; constant while messages flow
     std::atomic<uint32_t> work{0};         // queued sends and transfers under way: progress has more to do than poll
     std::atomic<uint32_t> sleepers{0};     // threads of this process that sleep at the door; any thread
+    std::atomic<uint64_t> disturbed_until{0};  // somebody else wants this CPU (see Idler); any thread
+    std::atomic<bool> short_slices{false};     // have been asked for
     std::atomic<uint32_t> local_word{0};   // what they sleep on where there is no wire
 
     // What blocking receives look at first.
@@ -159,7 +163,14 @@ private:
     bool taken_ = true;
 };
 
-// Waiting without progress: spins for a while, then yields, and in the end sleeps at the door. One per waiting loop.
+// Waiting without progress. One per waiting loop.
+// - Where the job has a CPU for each rank, a wait spins for 5 ms (more than a scheduler's slice), then sleeps.
+// - Where ranks or threads share CPUs, it yields after each look, and sleeps after 5 ms.
+// - A CPU that was taken away for over 0.2 ms, in a yield or between two looks, is wanted by somebody else: who yields there
+//   gives away a slice of 3 ms, and who spins is interrupted for one. For the next 0.1 s a wait is then a short spin and a
+//   sleep. The kernel lets a sleeper that is woken run soon, as it has used less than its share, so that ranks that talk run
+//   at the same time. Ranks that share CPUs also ask for short slices then: a wake-up preempts who has longer ones.
+// docs/experiments/009-neighbours.md
 struct Idler {
     // What the caller does next: poll again, sleep (see sleep_at_door), or see whether somebody asks what it waits for.
     enum class Next : uint8_t { poll, sleep, listen };
@@ -167,12 +178,27 @@ struct Idler {
     void moved() { polls_ = 0; }
     // Called after a poll that moved nothing.
     Next idle();
+    // Yields, and takes note where that was long.
+    static void yield(Lane&);
+    // Whether this CPU was taken away within the last 0.1 s. Its owner asks rarely.
+    static bool is_disturbed(const Lane& l, uint64_t now_ns) {
+        return now_ns < l.disturbed_until.load(std::memory_order_relaxed);
+    }
     uint64_t waited_ns() const { return now_ns_ - began_ns_; }  // as of the last Next::listen
     static constexpr uint64_t listen_ns = 100'000'000;          // between two of them
 
 private:
+    static constexpr uint64_t long_cycles = 600'000;            // 0.12 to 0.3 ms
+    static constexpr uint64_t disturbed_ns = 100'000'000;
+    static constexpr uint64_t slice_ns = 100'000;               // the least that Linux grants
+    static constexpr uint64_t short_spin_ns = 50'000;           // about what sleeping and being woken costs
+    static bool was_long(Lane&, uint64_t cycles);
+    Next look_at_clock(bool first);
+
     Lane& lane_;
     uint32_t polls_ = 0;
+    bool yields_ = false;                 // after each look
+    uint64_t cycles_ = 0;                 // at the last look
     uint64_t since_ns_ = 0;               // nothing has moved
     uint64_t began_ns_ = 0, now_ns_ = 0;  // the wait; the last look at the clock
     uint64_t listened_ns_ = 0;
@@ -196,10 +222,7 @@ void sleep_at_door(Lane& l, uint32_t timeout_us, Look&& last_look) {
         if (wired) l.shm.sleep(seen, timeout_us);
         else os::futex_wait(l.local_word, seen, timeout_us);
     }
-    if (wired) {
-        LaneGuard g(l);
-        l.shm.wake();
-    }
+    if (wired) l.shm.wake();
     l.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 

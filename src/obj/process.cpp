@@ -41,11 +41,11 @@ void in_forked_child() {
 }
 
 lane::Limits limits_of(const Settings& s, const boot::Job& job) {
-    const bool shared_cores = job.node_size > job.cpus;
+    const bool shared_cpus = job.node_size > job.cpus;
     return lane::Limits{
         static_cast<int32_t>(s.inline_max), static_cast<int32_t>(s.eager_max), static_cast<int32_t>(s.chunk),
         static_cast<int32_t>(s.piece), s.credit,
-        shared_cores ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000,
+        shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
         s.cma != 0, static_cast<lane::Ways::Choice>(s.large), static_cast<wire::shm::Taking::Choice>(s.take), os::last_cache_bytes() / 4 * 3};
 }
 
@@ -137,6 +137,7 @@ void stop_process(Process& p) {
     p.world.kind = p.self.kind = Kind::finalized;
     // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
     p.hook_count.store(0, std::memory_order_relaxed);
+    p.hook_work.store(0, std::memory_order_relaxed);
     p.lane->close();
     p.heap->close();
     if (p.segment != nullptr) p.segment->unmap();

@@ -38,9 +38,10 @@ struct Process {
 
     Request sent_request;        // the one that every send done at once returns
     // Slow-path work of the floors above, called after each round of progress with no lock held; true when it moved something.
+    // `hook_work` counts what there is to do: while it is 0 nobody calls them, and a wait looks at its own ring alone.
     static constexpr int max_hooks = 8;
     bool (*hooks[max_hooks])(Process&);
-    std::atomic<int32_t> hook_count;
+    std::atomic<int32_t> hook_count, hook_work;
     heap::Segment* segment;      // the node's shared memory; null for a singleton
     heap::Heap* heap;            // of MPI_Alloc_mem
 

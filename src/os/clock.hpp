@@ -21,4 +21,8 @@ inline double clock_tick_s() {
 
 inline void yield_cpu() { sched_yield(); }
 
+// Cycles of the counter that runs at one rate on all CPUs: 1 to 5 a nanosecond. For telling long from short, at a quarter of the
+// price of now_ns().
+inline uint64_t cycles() { return __builtin_ia32_rdtsc(); }
+
 }  // namespace weft::os

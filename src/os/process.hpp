@@ -47,6 +47,9 @@ inline constexpr int cpu_words = 64;
 void cpu_mask(uint64_t out[cpu_words]);  // the first 4096 of them, one bit each
 // Text that two processes share exactly when they can share memory and local sockets: boot, network namespace, user.
 void node_identity(char* out, size_t bytes);
+// Asks the scheduler to run this thread for `ns` at a time (Linux 6.12 and later; elsewhere nothing changes). Its share of the CPU
+// stays the same, and when it is woken it preempts threads with longer slices.
+void ask_for_slices(uint64_t ns);
 bool random_bytes(void* out, size_t bytes);
 void host_name(char* out, size_t bytes);
 void program_name(char* out, size_t bytes);

@@ -1,9 +1,11 @@
 #include "p2p/p2p.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <random>
 
+#include "os/clock.hpp"
 #include "p2p/ranks_test.hpp"
 
 using namespace weft;
@@ -327,6 +329,59 @@ TEST(P2p, WaitingStopsAtTheFirstYes) {
             EXPECT_EQ(calls, yes_at);
         }
     });
+}
+
+// Ranks that sleep whenever nothing is there are woken by everything that one may wait for: messages, room in a full ring,
+// an accepted transfer, its last block. A lost wake-up shows as a sleep that ends by its time-out.
+void sleep_through_nothing(lane::Ways::Choice large) {
+    constexpr uint32_t longest_us = 20'000'000;
+    const uint64_t start = os::now_ns();
+    run_ranks(2, ThreadLevel::single, [large](Process& p) {
+        p.lane->limits.spin_polls = 1;
+        p.lane->limits.sleep_ns = 0;
+        p.lane->limits.longest_sleep_us = longest_us;
+        p.lane->limits.large = large;
+        p.lane->ways.start(large);
+        std::vector<char> buffer(1 << 20);
+        const int other = 1 - p.world_rank;
+        for (const size_t size : {8ul, 3000ul, 100'000ul, size_t{1} << 20})
+            for (int i = 0; i < 60; ++i)
+                for (const int sender : {0, 1}) {
+                    const auto b = bytes(buffer.data(), size);
+                    const Err e = sender == p.world_rank ? p2p::send(p, p.world, b, {other, 1}, Mode::standard)
+                                                         : p2p::recv(p, p.world, b, {other, 1}, nullptr);
+                    ASSERT_EQ(e, Err::ok);
+                }
+        for (int i = 0; i < 5000; ++i) {
+            const auto b = bytes(buffer.data(), i % 16 == 0 ? 30'000 : 16);
+            const Err e = p.world_rank == 0 ? p2p::send(p, p.world, b, {1, 2}, Mode::standard)
+                                            : p2p::recv(p, p.world, b, {0, 2}, nullptr);
+            ASSERT_EQ(e, Err::ok);
+        }
+        EXPECT_GT(p.lane->counters.sleeps, 0u);
+    });
+    EXPECT_LT(os::now_ns() - start, uint64_t{longest_us} * 1000) << "a sleep ended by its time-out";
+}
+TEST(P2p, NoWakeUpIsLostInPieces) { sleep_through_nothing(lane::Ways::pieces); }
+TEST(P2p, NoWakeUpIsLostInHalves) { sleep_through_nothing(lane::Ways::halves); }
+
+// A CPU that was taken away for long is wanted by somebody else: from then on a wait is a short spin and a sleep.
+TEST(P2p, BesideOthersAWaitIsShort) {
+    auto l = std::make_unique<lane::Lane>();
+    ASSERT_EQ(l->open(nullptr, 1, 0, false), Err::ok);
+    l->limits.spin_polls = 50;
+    l->limits.sleep_ns = uint64_t{3600} * 1'000'000'000;
+    lane::Idler first(*l);
+    EXPECT_EQ(first.idle(), lane::Idler::Next::poll);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(first.idle(), lane::Idler::Next::poll);
+    EXPECT_TRUE(lane::Idler::is_disturbed(*l, os::now_ns()));
+    l->disturbed_until = UINT64_MAX;  // however slow this machine is
+    lane::Idler second(*l);
+    int looks = 0;
+    while (second.idle() != lane::Idler::Next::sleep) ++looks;
+    EXPECT_GE(looks, 49);
+    l->close();
 }
 
 // Every pair of ranks, several tags, random sizes, receives by name or by wildcard, in an order of the receiver's own:

@@ -131,6 +131,7 @@ bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t
     ++l.peers[peer].awaiting;  // its pieces may lie behind messages that nobody asked for
     t.receive = reinterpret_cast<uint64_t>(m);
     shm::accept(t, attachable ? b.data() : nullptr, n, blocks);
+    l.shm.notify(peer);
     l.moving.push(m);
     l.work.fetch_add(1, std::memory_order_relaxed);
     return true;
@@ -401,7 +402,9 @@ bool move_block(LaneGuard& g, Moving& m, bool& waited) {
     if (!m.sending && pieces) {
         if (waited) return false;
         waited = true;
-        if (++l.peers[m.peer].idle < patience) return false;
+        // Before it sleeps, too: the sender may be away for long.
+        if (l.sleepers.load(std::memory_order_relaxed) != 0) l.peers[m.peer].idle = patience;
+        else if (++l.peers[m.peer].idle < patience) return false;
     }
     if (t.claimed.load(std::memory_order_relaxed) >= t.limit) {   // the sender's line: looked at late
         m.waited = true;
@@ -410,6 +413,7 @@ bool move_block(LaneGuard& g, Moving& m, bool& waited) {
     if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
     const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending ? shm::Transfer::sender : shm::Transfer::receiver);
     l.counters.attached_bytes += n;
+    l.shm.notify(m.peer);  // it may wait for the last block
     return n != 0;
 }
 
@@ -427,6 +431,7 @@ void end_transfer(LaneGuard& g, Moving& m) {
         if (m.attachable && l.ways.end(t, m.waited, others_move(l, &m), others_leave(l, &m), os::now_ns()))
             l.shm.want_unasked(l.ways.unasked());
         t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in move_transfers()
+        l.shm.notify(m.peer);                                 // it may wait for a descriptor
     } else if (l.ways.waits_for_leaving() && !others_leave(l, &m) && l.ways.sent_last(os::now_ns())) {
         l.shm.want_unasked(l.ways.unasked());
     }
@@ -738,12 +743,14 @@ void poll_for(Process& p, const Request& r, int peer, bool sole) {
     shm::Shm::In& in = l.shm.in[peer];
     Next next;
     const auto done = [&] { return r.done(); };
+    const bool yield = l.limits.shared_cpus && sole && !lane::Idler::is_disturbed(l, os::now_ns());
     const auto comes = [&] {
         constexpr uint32_t looks = 32;
-        return l.limits.spin_polls == 1 && sole ? comes_within(p, in, looks, &next, done, os::yield_cpu)
-                                                : comes_within(p, in, l.limits.spin_polls, &next, done);
+        return yield ? comes_within(p, in, looks, &next, done, [&] { lane::Idler::yield(l); })
+                     : comes_within(p, in, l.limits.spin_polls, &next, done);
     };
-    while (!r.done() && comes()) {
+    // Other rings have waited meanwhile: after as many messages as a ring has room for, all are looked at.
+    for (uint32_t messages = 0; messages < wire::shm::ring_cells && !r.done() && comes(); ++messages) {
         LaneGuard g(l);
         if (!l.shm.poll_from<1>(in, Arrivals{g, p})) return;
     }
@@ -757,8 +764,10 @@ bool progress(Process& p) {
         LaneGuard g(l);
         moved = poll_lane(g, p);
     }
-    if (const int n = p.hook_count.load(std::memory_order_acquire); WEFT_UNLIKELY(n != 0))
+    if (WEFT_UNLIKELY(p.hook_work.load(std::memory_order_relaxed) != 0)) {
+        const int n = p.hook_count.load(std::memory_order_acquire);
         for (int i = 0; i < n; ++i) moved |= p.hooks[i](p);
+    }
     return moved;
 }
 
@@ -770,11 +779,6 @@ void register_hook(Process& p, bool (*hook)(Process&)) {
     if (n == Process::max_hooks) __builtin_trap();  // one per floor above, known when the library is built
     p.hooks[n] = hook;
     p.hook_count.store(n + 1, std::memory_order_release);  // pairs with progress()
-}
-
-uint32_t longest_sleep_us(Process& p) {
-    // Queued sends and transfers end without a bell: look again soon.
-    return p.lane->work.load(std::memory_order_relaxed) != 0 ? 500 : 50'000;
 }
 
 Request* make_request(LaneGuard& g, obj::Comm& c, Buffer b, int32_t rank, int32_t tag, uint16_t flags) {

@@ -27,7 +27,7 @@ WEFT_INLINE bool comes_within(Process& p, const wire::shm::Shm::In& in, uint32_t
     for (; polls != 0; --polls) {
         *next = l.shm.look(in);
         if (next->here()) return true;
-        if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_count.load(std::memory_order_relaxed) != 0 || other()) break;
+        if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_work.load(std::memory_order_relaxed) != 0 || other()) break;
         pause();
     }
     return false;
@@ -36,10 +36,11 @@ WEFT_INLINE bool comes_within(Process& p, const wire::shm::Shm::In& in, uint32_t
 bool progress(Process&);
 // The same for a call that does not wait: a program that polls by such calls answers mpiexec, too.
 bool progress_once(Process&);
-// Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something.
+// Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something. Hooks are
+// called while there is work for them; a floor tells of each piece of it (an active schedule) by begin_work() and end_work().
 void register_hook(Process&, bool (*hook)(Process&));
-// How long a rank may sleep before it looks by itself.
-uint32_t longest_sleep_us(Process&);
+inline void begin_work(Process& p) { p.hook_work.fetch_add(1, std::memory_order_relaxed); }
+inline void end_work(Process& p) { p.hook_work.fetch_sub(1, std::memory_order_relaxed); }
 
 // mpiexec asks all ranks what they wait for when a job runs into its time limit. Answers for this thread, which has waited that
 // long (in one call, or `again`: in many), and where it is the first also for all that is pending; true when it did.
@@ -75,7 +76,7 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
             const lane::Idler::Next next = idler.idle();
             // Another thread may complete what this one waits for just before it would hear of it: so `done` is asked last.
             if (next == lane::Idler::Next::sleep)
-                lane::sleep_at_door(*p.lane, longest_sleep_us(p), [&] { return progress(p) || (over = done()); });
+                lane::sleep_at_door(*p.lane, p.lane->limits.longest_sleep_us, [&] { return progress(p) || (over = done()); });
             else if (next == lane::Idler::Next::listen && !told)
                 told = tell_if_asked(p, idler.waited_ns(), blocking);
         }

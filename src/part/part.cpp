@@ -80,6 +80,7 @@ void append(Engine& e, Channel& c) {
     SpinGuard guard(e.lock);
     if (c.listed) return;
     c.listed = true;
+    p2p::begin_work(*c.process);
     c.next = nullptr;
     c.previous = e.last;
     (e.last != nullptr ? e.last->next : e.first) = &c;
@@ -90,6 +91,7 @@ void unlink(Engine& e, Channel& c) {
     SpinGuard guard(e.lock);
     if (!c.listed) return;
     c.listed = false;
+    p2p::end_work(*c.process);
     (c.previous != nullptr ? c.previous->next : e.first) = c.next;
     (c.next != nullptr ? c.next->previous : e.last) = c.previous;
 }

@@ -338,6 +338,39 @@ TEST(Shm, NoWakeUpIsLost) {
     b.close();
 }
 
+// After a sleep writers go on ringing, so that the next sleep needs no fence, until messages come without one.
+TEST(Shm, PollingResumesWithTraffic) {
+    const size_t bytes = wire::shm::Layout{2}.bytes();
+    std::unique_ptr<void, void (*)(void*)> memory(aligned_alloc(4096, bytes), free);
+    memset(memory.get(), 0, bytes);
+    wire::shm::Shm a, b;
+    const bool can_fence = os::register_fence();
+    ASSERT_EQ(a.open(static_cast<char*>(memory.get()), 2, 0, can_fence), Err::ok);
+    ASSERT_EQ(b.open(static_cast<char*>(memory.get()), 2, 1, can_fence), Err::ok);
+    const auto polled = [&] { return a.out[1].ring->polled.load(); };
+    std::vector<Message> got;
+    const auto sends = [&](int n) {
+        for (int i = 0; i < n; ++i) {
+            a.commit(1, a.reserve(1), Header{1, 0, 0, 0, i, 0});
+            b.poll(Collector{&got});
+        }
+    };
+    EXPECT_EQ(polled(), 1u);
+    for (int sleeps = 0; sleeps < 3; ++sleeps) {
+        const uint32_t seen = b.sleep_prepare();
+        EXPECT_EQ(polled(), 0u);
+        sends(1);
+        b.sleep(seen, 20'000'000);  // the bell has been rung: returns at once
+        b.wake();
+        EXPECT_EQ(polled(), 0u);
+    }
+    sends(wire::shm::ring_cells + 16);
+    EXPECT_EQ(polled(), 1u);
+    EXPECT_EQ(got.size(), 3u + wire::shm::ring_cells + 16);
+    a.close();
+    b.close();
+}
+
 // With more peers than are always polled, a writer rings once and is polled from then on; idle rings are left again.
 TEST(Shm, ManyPeersRingTheBell) {
     if (!os::register_fence()) GTEST_SKIP() << "membarrier is denied here; every ring is then polled";

@@ -129,7 +129,10 @@ bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
 }
 
 // Release: pairs with the acquire in place() and has_room(); what is given back has been read.
-void Shm::give_back(In& i, uint32_t position) { i.ring->bulk_freed.store(position, std::memory_order_release); }
+void Shm::give_back(In& i, uint32_t position) {
+    i.ring->bulk_freed.store(position, std::memory_order_release);
+    notify(i.peer);  // it may wait for room
+}
 
 void Shm::free_chunk(In& i, BulkRef ref, bool more) {
     const uint32_t line = ref.position & ~63u, end = line + round_line(ref.bytes);

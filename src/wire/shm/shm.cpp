@@ -63,7 +63,9 @@ void Shm::save_kept(In& i) {
 
 void Shm::ring_bell(int peer) {
     Door* d = door(peer);
-    d->bells[me / 64].fetch_or(1ull << (me % 64), std::memory_order_seq_cst);
+    // A bell that has been rung, and not been looked at since, has woken the peer already.
+    const uint64_t bit = 1ull << (me % 64);
+    if ((d->bells[me / 64].fetch_or(bit, std::memory_order_seq_cst) & bit) != 0) return;
     d->word.fetch_add(1, std::memory_order_seq_cst);
     if (d->asleep.load(std::memory_order_seq_cst) != 0) os::futex_wake(d->word);
 }
@@ -75,8 +77,7 @@ void Shm::activate(int peer) {
         i.active = true;
         active[active_count++] = peer;
     }
-    // While a thread of this rank sleeps, senders go on ringing: whoever polls now may leave before it wakes.
-    if (door(me)->asleep.load(std::memory_order_relaxed) == 0) i.ring->polled.store(1, std::memory_order_relaxed);
+    if (unpolled_ == 0) i.ring->polled.store(1, std::memory_order_relaxed);
 }
 
 void Shm::answer_bells() {
@@ -111,7 +112,7 @@ void Shm::sweep() {
         In& i = in[active[k]];
         if (i.busy || ready(i.peer)) {
             i.busy = false;
-            if (door(me)->asleep.load(std::memory_order_relaxed) == 0) i.ring->polled.store(1, std::memory_order_relaxed);
+            if (unpolled_ == 0) i.ring->polled.store(1, std::memory_order_relaxed);
             active[kept++] = i.peer;
         } else {
             i.active = false;
@@ -131,21 +132,34 @@ uint32_t Shm::sleep_prepare() {
     Door* d = door(me);
     const uint32_t seen = d->word.load(std::memory_order_acquire);
     d->asleep.fetch_add(1, std::memory_order_seq_cst);
+    // Bells rung so far are forgotten, so that the next one is a first one, which wakes. The poll that follows finds what they
+    // were rung for. Where they say which rings to poll, that poll looks at them.
+    if (all_polled.load(std::memory_order_relaxed))
+        for (int w = 0; w * 64 < ranks; ++w) d->bells[w].exchange(0, std::memory_order_seq_cst);
+    else answer_bells();
+    stop_polling();
+    return seen;
+}
+
+void Shm::stop_polling() {
+    const bool polled = unpolled_ == 0;
+    unpolled_ = quarters_to_resume;
+    if (!polled) return;
     for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(0, std::memory_order_relaxed);
     if (can_fence_.load(std::memory_order_relaxed) && !os::heavy_fence()) can_fence_.store(false, std::memory_order_relaxed);
-    return seen;
+}
+
+// Not while a thread of this rank sleeps: whoever polls now may leave before that one wakes.
+void Shm::resume_polling() {
+    if (door(me)->asleep.load(std::memory_order_relaxed) != 0) {
+        unpolled_ = quarters_to_resume;
+        return;
+    }
+    for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(1, std::memory_order_relaxed);
 }
 
 void Shm::sleep(uint32_t seen, uint32_t timeout_us) {
     os::futex_wait(door(me)->word, seen, can_fence_.load(std::memory_order_relaxed) ? timeout_us : 1000);
-}
-
-void Shm::wake() {
-    Door* d = door(me);
-    if (d->asleep.fetch_sub(1, std::memory_order_seq_cst) != 1) return;  // others still sleep: keep the bells on
-    for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(1, std::memory_order_relaxed);
-    if (all_polled.load(std::memory_order_relaxed))
-        for (int w = 0; w * 64 < ranks; ++w) d->bells[w].store(0, std::memory_order_relaxed);
 }
 
 void Shm::wake_self() {

@@ -4,7 +4,8 @@
 //
 // Finding the non-empty rings: a rank polls its active rings only. A writer whose ring is not polled rings the bell
 // (a bit in the reader's door). The reader that stops polling pays for it: it clears `polled`, fences all cores
-// (os::heavy_fence), and polls once more; writers just load a flag.
+// (os::heavy_fence), and polls once more; writers just load a flag. The fence interrupts other CPUs (15 us), so after a sleep
+// the rings stay unpolled, and writers go on ringing, until 64 messages have come without another sleep.
 #pragma once
 #include "base/copy.hpp"
 #include "os/futex.hpp"
@@ -80,8 +81,12 @@ struct Shm {
         ++o.tail;
         o.bulk_tail = o.bulk_next;
         // The reader that clears `polled` fences for us, so a plain load after the store is enough (see sleep_prepare).
+        notify(peer);
+    }
+    // Something that `peer` may be waiting for has been stored: if it does not poll, it is woken.
+    WEFT_INLINE void notify(int peer) {
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (WEFT_UNLIKELY(o.ring->polled.load(std::memory_order_relaxed) == 0)) ring_bell(peer);
+        if (WEFT_UNLIKELY(out[peer].ring->polled.load(std::memory_order_relaxed) == 0)) ring_bell(peer);
     }
 
     // `bytes` <= largest_chunk.
@@ -209,14 +214,16 @@ struct Shm {
         i.published = h;
         if (WEFT_UNLIKELY(i.kept != nullptr)) save_kept(i);
         i.ring->consumed.store(h, std::memory_order_release);  // pairs with refresh()
+        notify(i.peer);                                        // it may wait for room
+        if (WEFT_UNLIKELY(unpolled_ != 0) && --unpolled_ == 0) resume_polling();
     }
 
     // Sleeping, for any number of threads. sleep_prepare() makes every sender ring the bell; then the caller polls once more,
-    // and if that finds nothing calls sleep() with what sleep_prepare() returned, and in any case wake(). Prepare and wake
-    // are called under the guard. Without the heavy fence, sleep() returns after a millisecond.
+    // and if that finds nothing calls sleep() with what sleep_prepare() returned, and in any case wake(). Prepare is called
+    // under the guard. Without the heavy fence, sleep() returns after a millisecond.
     uint32_t sleep_prepare();
     void sleep(uint32_t seen, uint32_t timeout_us);
-    void wake();
+    void wake() { door(me)->asleep.fetch_sub(1, std::memory_order_seq_cst); }
     // Wakes whoever sleeps at this rank's own door (another thread of this process).
     void wake_self();
 
@@ -245,7 +252,7 @@ struct Shm {
 private:
     bool refresh(Out& o);
     bool lend(In& i, uint32_t bytes, BulkRef* ref);
-    static void give_back(In& i, uint32_t position);
+    void give_back(In& i, uint32_t position);
     static bool place(Out& o, uint32_t room, uint32_t* start);
     static bool unread(const Out& o, uint32_t freed, uint32_t* from, uint32_t* bytes);
     WEFT_COLD static void save_kept(In& i);
@@ -253,12 +260,17 @@ private:
     WEFT_COLD void answer_bells();
     void activate(int peer);
     void sweep();
+    void stop_polling();
+    WEFT_COLD void resume_polling();
 
     int* active = nullptr;
     char* base_ = nullptr;
     Layout layout_{0};
     std::atomic<bool> can_fence_{false};   // any thread that sleeps may find out that it cannot
     uint32_t polls_ = 0;
+    // Not 0: all rings are unpolled since the last sleep, for as many quarters of a lap to come.
+    static constexpr uint32_t quarters_to_resume = 4;
+    uint32_t unpolled_ = 0;
 };
 
 static_assert(Wire<Shm>);
