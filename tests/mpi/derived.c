@@ -186,7 +186,7 @@ static void operations(void) {
     CHECK(commutes, "a sum commutes");
     op = MPI_SUM;
     FAILS(MPI_ERR_OP, MPI_Op_free(&op));
-    FAILS(MPI_ERR_OP, MPI_Reduce_local(a, b, 3, MPI_CHAR, MPI_SUM));
+    FAILS(MPI_ERR_OP, MPI_Reduce_local(a, b, 3, MPI_WCHAR, MPI_SUM));
     FAILS(MPI_ERR_OP, MPI_Reduce_local(a, b, 3, MPI_FLOAT, MPI_BAND));
     MPI_Datatype pair;
     OK(MPI_Type_get_value_index(MPI_FLOAT, MPI_INT, &pair));

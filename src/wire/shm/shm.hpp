@@ -80,13 +80,14 @@ struct Shm {
         c->word.store(Cell::pack(h) | turn(o.tail), std::memory_order_release);
         ++o.tail;
         o.bulk_tail = o.bulk_next;
-        // The reader that clears `polled` fences for us, so a plain load after the store is enough (see sleep_prepare).
-        notify(peer);
+        notify(peer, o);
     }
     // Something that `peer` may be waiting for has been stored: if it does not poll, it is woken.
-    WEFT_INLINE void notify(int peer) {
+    WEFT_INLINE void notify(int peer) { notify(peer, out[peer]); }
+    WEFT_INLINE void notify(int peer, const Out& o) {
+        // The reader that clears `polled` fences for us, so a plain load after the store is enough (see sleep_prepare).
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (WEFT_UNLIKELY(out[peer].ring->polled.load(std::memory_order_relaxed) == 0)) ring_bell(peer);
+        if (WEFT_UNLIKELY(o.ring->polled.load(std::memory_order_relaxed) == 0)) ring_bell(peer);
     }
 
     // `bytes` <= largest_chunk.
