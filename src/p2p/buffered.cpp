@@ -191,9 +191,9 @@ Err bsend(Process& p, Comm& c, Buffer b, Envelope e) {
     if (bytes != 0) type::pack(b, 0, bytes, m->data);  // else the buffer may be a null pointer
     BufferOwner owner;
     Err err = book(*all, c, m, &owner);
-    if (err == Err::buffer) {   // room may come from what was sent meanwhile
-        progress(p);
-        (void)reap(p, *all, BufferOwner(c), UINT64_MAX);
+    // Room may come from what has left meanwhile. One round of progress ends few sends: only when it moves nothing is the buffer full.
+    for (bool moved = true; err == Err::buffer && moved;) {
+        moved = progress(p);
         (void)reap(p, *all, owner, UINT64_MAX);
         err = book(*all, c, m, &owner);
     }

@@ -1,5 +1,6 @@
 #include "p2p/combined.hpp"
 
+#include <atomic>
 #include <cstring>
 
 #include "p2p/ranks_test.hpp"
@@ -87,6 +88,39 @@ TEST(Combined, ThreadsShareABuffer) {
         int64_t bytes_attached = -1;
         ASSERT_EQ(p2p::buffer_detach(p, BufferOwner(), &address, &bytes_attached, true), Err::ok);
         ASSERT_EQ(address, automatic);
+    });
+}
+
+// What has left a buffer frees its room, however many messages that are and however few of them a round of progress ends.
+TEST(Combined, AllThatHasLeftABufferIsRoom) {
+    std::atomic<bool> received{false};
+    run_ranks(2, ThreadLevel::single, [&](Process& p) {
+        constexpr int many = 40;
+        constexpr size_t size = 1 << 20;
+        std::vector<char> message(size), buffer(many * (size + MPI_BSEND_OVERHEAD));
+        const auto whole = static_cast<int64_t>(buffer.size());
+        if (p.world_rank == 0) {
+            ASSERT_EQ(p2p::buffer_attach(p, BufferOwner(), buffer.data(), whole), Err::ok);
+            for (int i = 0; i < many; ++i) ASSERT_EQ(p2p::bsend(p, p.world, bytes(message.data(), size), {1, i}), Err::ok);
+            // The receiver reads by itself what this rank, outside the library, does not send; where it may not, this rank helps.
+            char byte;
+            const bool readable = os::read_process(os::process_id(), &byte, reinterpret_cast<uint64_t>(message.data()), 1) == 1;
+            while (!received) {
+                if (!readable) p2p::progress(p);
+                std::this_thread::yield();
+            }
+            p.lane->rounds = 0;
+            std::vector<char> large(buffer.size() - MPI_BSEND_OVERHEAD);
+            const Err err = p2p::bsend(p, p.world, bytes(large.data(), large.size()), {1, many});
+            EXPECT_EQ(err, Err::ok) << fail_text();
+            if (err != Err::ok) (void)p2p::send(p, p.world, bytes(nullptr, 0), {1, many}, Mode::standard);  // so that the other one ends
+            p2p::close_buffers(p);
+        } else {
+            for (int i = many - 1; i >= 0; --i)
+                ASSERT_EQ(p2p::recv(p, p.world, bytes(message.data(), size), {0, i}, nullptr), Err::ok);
+            received = true;
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(buffer.data(), buffer.size()), {0, many}, nullptr), Err::ok);
+        }
     });
 }
 
