@@ -45,7 +45,7 @@ struct Unexpected {
 static_assert(sizeof(Unexpected) <= 192, "10^6 unexpected messages are held to 256 MB");
 
 // What a lane remembers of one peer on the node.
-struct Peer {
+struct Peer : Link {          // Link: of Lane::pending_peers, while `pending` is not empty
     Fifo pending;             // sends that found the ring full, in order; the wire is held meanwhile
     int64_t sent;             // bytes of the first pending message that are under way
     Link* open;               // the receive whose chunks are arriving
@@ -53,10 +53,11 @@ struct Peer {
     int64_t open_at;
     int64_t open_bytes;
     uint64_t open_cookie;     // the synchronous send to answer when the last chunk is in; 0: nobody waits
-    int64_t unexpected_bytes; // what of this peer's lies unmatched here
+    int64_t unexpected_bytes; // memory that this peer's unmatched messages take here
     uint32_t idle;            // rounds since its last piece, while one is due
     uint32_t awaiting;        // answers that this rank waits for from it
     int8_t attach;            // may its memory be read: 1 yes, -1 no, 0 not tried
+    bool over_credit;         // it has been told that unexpected_bytes exceeds the credit
 };
 
 struct Counters {             // MPI_T reads them
@@ -71,7 +72,7 @@ struct Limits {               // set once at start, from control variables
     int32_t eager_max;        // bytes sent unasked at most; from Ways::least on if the receiver wants them so
     int32_t chunk;            // bulk bytes per cell of an eager message
     int32_t piece;            // ... of a large one
-    int64_t credit;           // unasked bytes kept per peer
+    int64_t credit;           // bytes of unmatched messages kept per peer before its sends wait for their match
     bool shared_cpus;         // the ranks of the job outnumber its CPUs
     uint32_t spin_polls;      // polls before reading the clock; 1 where CPUs are shared
     uint64_t sleep_ns;        // idle time before sleeping
@@ -99,6 +100,7 @@ struct Lane {
     wire::shm::Shm shm;
     wire::null::Null* null = nullptr;
     Peer* peers = nullptr;                 // one per rank of the node; the last is this rank itself
+    Fifo pending_peers;                    // those with queued sends
     Limits limits{};
     Counters counters{};
 

@@ -23,7 +23,7 @@ constinit const Setting settings_table[] = {
     {"WEFT_TAKE", &Settings::take, 0, 0, 2, "auto|leave|take",
      "What a reader does to the cache lines it has read: auto tries both ways and keeps the faster.", "docs/experiments/006-taking-lines.md"},
     {"WEFT_CREDIT", &Settings::credit, 4 << 20, 0, int64_t{1} << 40, nullptr,
-     "Bytes of unasked messages that are kept per peer before its ring is left to fill.", "docs/experiments/003-credit.md"},
+     "Bytes of unmatched messages kept per peer; beyond, its sends wait until they are matched.", "docs/experiments/003-credit.md"},
     {"WEFT_SPIN_POLLS", &Settings::spin_polls, 50, 1, 1 << 30, nullptr,
      "Polls of a waiting rank before it gives way to others; 1 where ranks outnumber cores.", "docs/experiments/004-waiting.md"},
     {"WEFT_SLEEP_MS", &Settings::sleep_ms, 5, 0, 1 << 20, nullptr,

@@ -17,7 +17,8 @@ Err recv_init(Process&, Comm&, Buffer, Envelope, Request** out);
 Err isendrecv(Process&, Comm&, Buffer send, Envelope to, Buffer recv, Envelope from, Request** out);
 Err isendrecv_replace(Process&, Comm&, Buffer, Envelope to, Envelope from, Request** out);
 
-Err bsend(Process&, Comm&, Buffer, Envelope);
+// A call even with link-time optimisation: within MPI_Start() it would cost the other kinds of requests registers.
+[[gnu::noinline]] Err bsend(Process&, Comm&, Buffer, Envelope);
 Err ibsend(Process&, Comm&, Buffer, Envelope, Request** out);
 
 // Whose buffer: a communicator's, a session's, or with null the process's.

@@ -34,7 +34,7 @@ static void count_unexpected(Lane& l, int32_t change) {
     l.counters.unexpected_count = n;
 }
 
-Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_t bytes) {
+Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_t bytes, bool offered) {
     Lane& l = g.lane;
     auto* u = static_cast<Unexpected*>(l.unexpected_pool.take());
     if (u == nullptr) return nullptr;
@@ -42,11 +42,12 @@ Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_
     u->header = h;
     u->peer = peer;
     u->bytes = bytes;
+    u->offered = offered;
     u->transfer = Unexpected::no_transfer;
     l.unexpected[lane::bucket_of(h.context, h.source)].push_back(&u->in_bucket);
     l.unexpected_all.push_back(&u->in_all);
     count_unexpected(l, 1);
-    l.peers[peer].unexpected_bytes += static_cast<int64_t>(sizeof(Unexpected)) + bytes;
+    l.peers[peer].unexpected_bytes += static_cast<int64_t>(sizeof(Unexpected)) + (offered ? 0 : bytes);
     l.counters.unexpected_bytes += static_cast<uint64_t>(bytes);
     if (l.counters.unexpected_bytes > l.counters.unexpected_high_bytes)
         l.counters.unexpected_high_bytes = l.counters.unexpected_bytes;
@@ -58,7 +59,13 @@ void unlink_unexpected(LaneGuard& g, Unexpected& u) {
     u.in_all.unlink();
     count_unexpected(g.lane, -1);
     g.lane.counters.unexpected_bytes -= static_cast<uint64_t>(u.bytes);
-    g.lane.peers[u.peer].unexpected_bytes -= static_cast<int64_t>(sizeof(Unexpected)) + u.bytes;
+    lane::Peer& from = g.lane.peers[u.peer];
+    from.unexpected_bytes -= static_cast<int64_t>(sizeof(Unexpected)) + (u.offered ? 0 : u.bytes);
+    // Half the credit is left before the peer sends freely again, so that it is not told at every other message.
+    if (WEFT_UNLIKELY(from.over_credit) && from.unexpected_bytes <= g.lane.limits.credit / 2) {
+        from.over_credit = false;
+        g.lane.shm.tell_over_credit(u.peer, false);
+    }
 }
 
 void free_unexpected(LaneGuard& g, Unexpected& u) {

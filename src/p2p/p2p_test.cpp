@@ -1,5 +1,6 @@
 #include "p2p/p2p.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -224,6 +225,46 @@ TEST(P2p, DescriptorsMayRunOut) {
     });
 }
 
+// Receives that ask for a descriptor get one, though unmatched messages that were sent later could use them all.
+TEST(P2p, DescriptorsAreLeftForThoseThatAsk) {
+    std::atomic<int> stage{0};
+    run_ranks(2, ThreadLevel::single, [&](Process& p) {
+        const int peer = 1 - p.world_rank;
+        constexpr int with = wire::shm::transfers_per_rank, without = 50, many = 2 * with + 2 * without;
+        const size_t size = 70000;
+        p.lane->limits.eager_max = 65536;
+        std::vector<char> data(size, 'a'), got(size);
+        std::vector<Request*> r(many);
+        auto send_until = [&](int first, int end) {
+            for (int i = first; i < end; ++i)
+                ASSERT_EQ(p2p::isend(p, p.world, bytes(data.data(), size), {peer, 1}, Mode::standard, &r[i]), Err::ok);
+            ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {peer, 2}, Mode::standard), Err::ok);
+        };
+        auto receive_until = [&](int first, int end) {
+            for (int i = first; i < end; ++i) {
+                ASSERT_EQ(p2p::recv(p, p.world, bytes(got.data(), size), {peer, 1}, nullptr), Err::ok);
+                ASSERT_EQ(got, data) << i;
+            }
+        };
+        if (p.world_rank == 0) {
+            send_until(0, with + without);
+            while (stage == 0) p2p::progress(p);
+            p2p::progress_until(p, [&] { return p.lane->transfers_free_count == with; });
+            send_until(with + without, many);
+            for (Request* one : r) {
+                p2p::wait(p, *one);
+                ASSERT_EQ(p2p::finish(p, *one, nullptr), Err::ok);
+            }
+        } else {
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(nullptr, 0), {peer, 2}, nullptr), Err::ok);
+            receive_until(0, with);
+            stage = 1;
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(nullptr, 0), {peer, 2}, nullptr), Err::ok);
+            receive_until(with, many);
+        }
+    });
+}
+
 // Unasked messages beyond the credit stay with the sender, and still every receive is served.
 TEST(P2p, CreditHoldsBackAndGivesWay) {
     run_ranks(3, ThreadLevel::single, [](Process& p) {
@@ -387,8 +428,9 @@ TEST(P2p, BesideOthersAWaitIsShort) {
 // Every pair of ranks, several tags, random sizes, receives by name or by wildcard, in an order of the receiver's own:
 // within a (source, tag) the sender's order holds. With `threads`, each rank does it from two threads at once, which
 // use tags of their own.
-void storm(int ranks, ThreadLevel level, int threads, int rounds, unsigned seed) {
+void storm(int ranks, ThreadLevel level, int threads, int rounds, unsigned seed, int64_t credit = 4 << 20) {
     run_ranks(ranks, level, [=](Process& p) {
+        p.lane->limits.credit = credit;
         auto half = [&](int thread) {
             adopt(p);
             const int tags = 3;
@@ -458,5 +500,51 @@ TEST(P2p, StormOfTwo) { storm(2, ThreadLevel::single, 1, 60, 1); }
 TEST(P2p, StormOfFour) { storm(4, ThreadLevel::single, 1, 25, 2); }
 TEST(P2p, StormWithThreads) { storm(2, ThreadLevel::multiple, 2, 30, 3); }
 TEST(P2p, StormWithManyThreads) { storm(3, ThreadLevel::multiple, 3, 12, 4); }
+TEST(P2p, StormWithoutCredit) { storm(3, ThreadLevel::single, 1, 40, 5, 0); }
+TEST(P2p, StormWithLittleCredit) { storm(3, ThreadLevel::multiple, 2, 25, 6, 3000); }
+
+// Beyond the credit the receiver of a wildcard takes everything, but then no blocking send ends before its match: what is kept is the
+// credit, a ring, and one message. When it has been received, sends are free again.
+TEST(P2p, AWildcardKeepsWithinBounds) {
+    std::atomic<bool> bounded{false};
+    run_ranks(3, ThreadLevel::single, [&](Process& p) {
+        constexpr int many = 5000;
+        constexpr int64_t credit = 20000;
+        p.lane->limits.credit = credit;
+        int value = -1;
+        if (p.world_rank == 0) {
+            for (int i = 0; i < many; ++i)
+                ASSERT_EQ(p2p::send(p, p.world, ints(&i, 1), {1, 0}, Mode::standard), Err::ok);
+            EXPECT_TRUE(bounded) << "all has been sent while the receiver wanted something else";
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(nullptr, 0), {1, 3}, nullptr), Err::ok);
+            ASSERT_EQ(p2p::send(p, p.world, ints(&value, 1), {1, 4}, Mode::standard), Err::ok);
+            EXPECT_TRUE(p.lane->shm.within_credit(1));
+        } else if (p.world_rank == 1) {
+            Request* r = nullptr;
+            ASSERT_EQ(p2p::irecv(p, p.world, ints(&value, 1), {obj::any_source, 1}, &r), Err::ok);
+            const lane::Peer& from = p.lane->peers[0];
+            while (!from.over_credit) p2p::progress(p);
+            for (int i = 0; i < 20000; ++i) {
+                p2p::progress(p);
+                if (i % 100 == 0) std::this_thread::yield();
+            }
+            EXPECT_LE(from.unexpected_bytes, credit + 66 * static_cast<int64_t>(sizeof(lane::Unexpected)));
+            bounded = true;
+            ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {2, 2}, Mode::standard), Err::ok);
+            p2p::wait(p, *r);
+            ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+            for (int i = 0; i < many; ++i) {
+                ASSERT_EQ(p2p::recv(p, p.world, ints(&value, 1), {0, 0}, nullptr), Err::ok);
+                ASSERT_EQ(value, i);
+            }
+            EXPECT_FALSE(from.over_credit);
+            ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {0, 3}, Mode::standard), Err::ok);
+            ASSERT_EQ(p2p::recv(p, p.world, ints(&value, 1), {0, 4}, nullptr), Err::ok);
+        } else {
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(nullptr, 0), {1, 2}, nullptr), Err::ok);
+            ASSERT_EQ(p2p::send(p, p.world, ints(&value, 1), {1, 1}, Mode::standard), Err::ok);
+        }
+    });
+}
 
 }  // namespace

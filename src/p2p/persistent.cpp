@@ -37,7 +37,7 @@ Err start_queued(Process& p, Persistent& r) {
     LaneGuard g(*p.lane);
     arm(g, r);
     const bool copy = r.how != Persistent::synchronous && r.what.bytes() <= g.lane.limits.eager_max;
-    const Err e = start_send(g, p, r, r.comm->routes[r.where.rank], copy);
+    const Err e = start_send(g, r, r.comm->routes[r.where.rank], copy);
     if (e != Err::ok) r.state.store(Request::inactive, std::memory_order_relaxed);
     return e;
 }

@@ -1,8 +1,10 @@
 #include "p2p/progress.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "boot/boot.hpp"
 #include "obj/status.hpp"
 #include "os/clock.hpp"
 #include "os/memory.hpp"
@@ -84,6 +86,14 @@ int64_t received(const Request& r, int64_t bytes) {
     return bytes < room ? bytes : room;
 }
 
+// Without the few bytes that progress itself needs, this rank's peers would wait for it for ever: the job ends and says why.
+[[noreturn]] WEFT_COLD void out_of_memory(int64_t bytes, int peer) {
+    char text[160];
+    snprintf(text, sizeof text, "out of memory: none for a message of %ld bytes to or from rank %d of this node (see ulimit -v)",
+             static_cast<long>(bytes), peer);
+    boot::abort(obj::process->job, static_cast<int>(Err::no_mem), text);
+}
+
 bool may_attach(LaneGuard& g, int peer, uint64_t address) {
     Lane& l = g.lane;
     int8_t& attach = l.peers[peer].attach;
@@ -141,7 +151,7 @@ bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t
 void send_answer(LaneGuard& g, int peer, Request::Stage stage, uint64_t cookie, uint64_t receive) {
     Lane& l = g.lane;
     auto* r = static_cast<Request*>(l.requests.take());
-    if (r == nullptr) return;  // the peer then waits for ever; memory for 64 bytes is gone, and the job with it
+    if (r == nullptr) out_of_memory(0, peer);
     memset(static_cast<void*>(r), 0, sizeof *r);
     r->kind = Kind::request;
     r->flags = Request::orphan;
@@ -154,10 +164,12 @@ void send_answer(LaneGuard& g, int peer, Request::Stage stage, uint64_t cookie, 
 // Sends a synchronous or offered message's receiver is expected to answer.
 void await_answer(LaneGuard& g, int peer) { ++g.lane.peers[peer].awaiting; }
 
-// Whether a message from `peer` could be what this rank is waiting for: then its ring is drained beyond the credit.
-bool wanted(LaneGuard& g, int peer) {
+// Whether what this rank waits for may lie behind an unmatched message of `peer`: then its ring is drained beyond the credit.
+// Where many receives are posted, one from `peer` is taken to be among them.
+bool must_drain(LaneGuard& g, int peer) {
+    constexpr uint32_t few = 64;
     Lane& l = g.lane;
-    if (l.peers[peer].awaiting != 0 || !l.posted_ordered.empty() || l.looking != 0) return true;
+    if (l.peers[peer].awaiting != 0 || !l.posted_ordered.empty() || l.looking != 0 || l.posted_count > few) return true;
     for (Fifo& f : l.posted)
         for (Link* n = f.head; n != nullptr; n = n->next) {
             auto* r = static_cast<Request*>(n);
@@ -165,6 +177,16 @@ bool wanted(LaneGuard& g, int peer) {
             if (to.way == obj::Route::shm && to.peer == peer) return true;
         }
     return false;
+}
+
+// Lets a matched receive have what was offered; where the offer came without a descriptor, by asking for one.
+void take_offer(LaneGuard& g, Request& r, int peer, const Offer& o) {
+    if (o.transfer != Unexpected::no_transfer) {
+        if (!accept_transfer(g, r, peer, o.transfer, o.bytes)) out_of_memory(o.bytes, peer);
+        return;
+    }
+    await_answer(g, peer);
+    send_answer(g, peer, Request::answer_please, o.cookie, cookie_of(r));
 }
 
 // Arrivals: what the wire hands upward.
@@ -209,8 +231,28 @@ struct Arrivals {
     }
 
 private:
-    bool over_credit(int peer, int64_t bytes) {
-        return WEFT_UNLIKELY(g.lane.peers[peer].unexpected_bytes + static_cast<int64_t>(sizeof(Unexpected)) + bytes > g.lane.limits.credit) && !wanted(g, peer);
+    // Whether a message that no receive matches has to stay in its ring.
+    bool must_stay(int peer, int64_t bytes) {
+        const int64_t kept = g.lane.peers[peer].unexpected_bytes + static_cast<int64_t>(sizeof(Unexpected));
+        return WEFT_UNLIKELY(kept + bytes > g.lane.limits.credit) && !drains_beyond_credit(peer);
+    }
+
+    // One that is taken beyond the credit tells its sender, whose further sends are not complete before they are matched: so no more
+    // comes than the sender itself has under way.
+    WEFT_COLD bool drains_beyond_credit(int peer) {
+        if (!must_drain(g, peer)) return false;
+        if (lane::Peer& from = g.lane.peers[peer]; !from.over_credit) {
+            from.over_credit = true;
+            g.lane.shm.tell_over_credit(peer, true);
+        }
+        return true;
+    }
+
+    // There is no memory for an unmatched message. It stays in its ring, for its receive to find it there, unless something
+    // behind it is waited for. Returns false, as arrive() does then.
+    WEFT_COLD bool stay_without_memory(int peer, int64_t bytes) {
+        if (must_drain(g, peer)) out_of_memory(bytes, peer);
+        return false;
     }
 
     bool arrive_message(int peer, const Header& h, const char* payload) {
@@ -227,9 +269,9 @@ private:
             complete(g, *r, n);
             return true;
         }
-        if (over_credit(peer, bytes)) return false;
-        Unexpected* u = add_unexpected(g, peer, h, bytes);
-        if (u == nullptr) return false;
+        if (must_stay(peer, bytes)) return false;
+        Unexpected* u = add_unexpected(g, peer, h, bytes, false);
+        if (u == nullptr) return stay_without_memory(peer, bytes);
         memcpy(u->small, payload + skip, static_cast<size_t>(bytes));
         u->ready = 1;
         u->sync = answer;
@@ -249,12 +291,12 @@ private:
             from.open_unexpected = nullptr;
             from.open_cookie = answer ? f.cookie : 0;
         } else {
-            if (over_credit(peer, f.bytes)) return false;
+            if (must_stay(peer, f.bytes)) return false;
             auto* data = static_cast<char*>(malloc(static_cast<size_t>(f.bytes)));
-            Unexpected* u = data != nullptr ? add_unexpected(g, peer, h, f.bytes) : nullptr;
+            Unexpected* u = data != nullptr ? add_unexpected(g, peer, h, f.bytes, false) : nullptr;
             if (u == nullptr) {
                 free(data);
-                return false;
+                return stay_without_memory(peer, f.bytes);
             }
             u->data = data;
             u->sync = answer;
@@ -301,27 +343,20 @@ private:
         Offer o;
         memcpy(&o, payload, sizeof o);
         if (o.receive != 0) {
+            if (!accept_transfer(g, request_at(o.receive), peer, o.transfer, o.bytes)) out_of_memory(o.bytes, peer);
             --g.lane.peers[peer].awaiting;
-            return accept_transfer(g, request_at(o.receive), peer, o.transfer, o.bytes);
+            return true;
         }
-        Request* r = match_posted(g, h);
-        if (r == nullptr && over_credit(peer, 0)) return false;
-        Unexpected* u = add_unexpected(g, peer, h, 0);  // the data is not here: it costs nothing
-        if (u == nullptr) {
-            if (r != nullptr) post(g, *r);
-            return false;
+        if (Request* r = match_posted(g, h); r != nullptr) {
+            settle(*r, h, o.bytes);
+            take_offer(g, *r, peer, o);
+            return true;
         }
-        u->bytes = o.bytes;
+        if (must_stay(peer, 0)) return false;
+        Unexpected* u = add_unexpected(g, peer, h, o.bytes, true);
+        if (u == nullptr) return stay_without_memory(peer, o.bytes);
         u->cookie = o.cookie;
         u->transfer = o.transfer;
-        u->offered = 1;
-        // unlink_unexpected() takes u->bytes off the counts; put them on for symmetry.
-        g.lane.counters.unexpected_bytes += static_cast<uint64_t>(o.bytes);
-        g.lane.peers[peer].unexpected_bytes += o.bytes;
-        if (r != nullptr) {
-            unlink_unexpected(g, *u);
-            take_unexpected(g, p, *r, *u);
-        }
         return true;
     }
 
@@ -329,7 +364,7 @@ private:
         Please q;
         memcpy(&q, payload, sizeof q);
         auto* a = static_cast<Asked*>(g.lane.moving_pool.take());
-        if (a == nullptr) return;  // as in send_answer()
+        if (a == nullptr) out_of_memory(0, peer);
         *a = Asked{{nullptr}, &request_at(q.cookie), q.receive, peer};
         g.lane.asked.push(a);
         g.lane.work.fetch_add(1, std::memory_order_relaxed);
@@ -475,6 +510,28 @@ bool move_transfers(LaneGuard& g, bool busy) {
 
 bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive);
 
+// The sends queued for `peer`, as far as its ring takes them.
+bool push_queue(LaneGuard& g, int peer) {
+    Lane& l = g.lane;
+    Fifo& f = l.peers[peer].pending;
+    bool moved = false;
+    l.shm.unhold(peer);
+    while (!f.empty()) {
+        auto* r = static_cast<Request*>(f.head);
+        const int64_t before = l.peers[peer].sent;
+        Link* next = r->next;            // push() may complete r, and its owner may free it
+        if (!push(g, peer, *r)) {
+            moved |= l.peers[peer].sent != before;
+            l.shm.hold(peer);
+            break;
+        }
+        f.head = next;
+        l.work.fetch_sub(1, std::memory_order_relaxed);
+        moved = true;
+    }
+    return moved;
+}
+
 bool push_pending(LaneGuard& g) {
     Lane& l = g.lane;
     bool moved = false;
@@ -486,23 +543,13 @@ bool push_pending(LaneGuard& g) {
         l.work.fetch_sub(1, std::memory_order_relaxed);
         moved = true;
     }
-    for (int peer = 0; peer < l.shm.ranks; ++peer) {
-        Fifo& f = l.peers[peer].pending;
-        if (f.empty()) continue;
-        l.shm.unhold(peer);
-        while (!f.empty()) {
-            auto* r = static_cast<Request*>(f.head);
-            const int64_t before = l.peers[peer].sent;
-            Link* next = r->next;            // push() may complete r, and its owner may free it
-            if (!push(g, peer, *r)) {
-                moved |= l.peers[peer].sent != before;
-                break;
-            }
-            f.head = next;
-            l.work.fetch_sub(1, std::memory_order_relaxed);
-            moved = true;
-        }
-        if (!f.empty()) l.shm.hold(peer);
+    Link* before = nullptr;
+    for (Link *n = l.pending_peers.head, *following; n != nullptr; n = following) {
+        following = n->next;
+        const auto peer = static_cast<int>(static_cast<lane::Peer*>(n) - l.peers);
+        moved |= push_queue(g, peer);
+        if (l.peers[peer].pending.empty()) l.pending_peers.remove(n, before);
+        else before = n;
     }
     return moved;
 }
@@ -553,12 +600,16 @@ bool push_chunks(LaneGuard& g, int peer, const Buffer& b, int64_t chunk, Header 
 // descriptor is a must and there is none.
 bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive) {
     Lane& l = g.lane;
-    if (receive != 0 && l.transfers_free_count == 0) return false;
+    // Offers that nobody has matched hold their descriptors. So some are left for the receives that ask: those transfers end, and
+    // give them back.
+    constexpr uint32_t for_asked = 16;
+    const bool has_transfer = l.transfers_free_count > (receive != 0 ? 0 : for_asked);
+    if (receive != 0 && !has_transfer) return false;
     const Buffer b = buffer_of(r);
     Cell* c = l.shm.reserve(peer);
     if (c == nullptr) return false;
     Offer o{b.bytes(), cookie_of(r), receive, Unexpected::no_transfer, 0};
-    if (l.transfers_free_count != 0) {
+    if (has_transfer) {
         auto* m = static_cast<Moving*>(l.moving_pool.take());
         if (m == nullptr) {
             l.shm.discard(peer, c);
@@ -580,7 +631,10 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
     Lane& l = g.lane;
     const Buffer b = buffer_of(r);
     const int64_t bytes = b.bytes();
-    const bool answer = (r.flags & Request::sync) != 0;
+    // Over the peer's credit a message that has not begun to leave is complete only when it is matched, and all but the smallest offer
+    // their data.
+    const bool over_credit = l.peers[peer].sent == 0 && !l.shm.within_credit(peer);
+    const bool answer = over_credit || (r.flags & Request::sync) != 0;
     const int skip = answer ? 8 : 0;
     Header h{message, 0, static_cast<uint8_t>(answer ? wants_answer : 0), r.comm->rank, r.tag, context_of(r)};
     const uint64_t cookie = cookie_of(r);
@@ -597,7 +651,7 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
         if (!answer) complete(g, r, bytes);
         return true;
     }
-    if (goes_unasked(l, peer, b, bytes)) {
+    if (!over_credit && goes_unasked(l, peer, b, bytes)) {
         h.flags |= wire::has_bulk;
         if (!push_chunks(g, peer, b, chunk_of(l.limits.chunk, bytes), h, cookie)) return false;
         if (answer) await_answer(g, peer);
@@ -664,7 +718,7 @@ static bool push_chunk(LaneGuard& g, int peer, const Buffer& b, const Header& h)
 bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
     Lane& l = g.lane;
     const int64_t bytes = b.bytes();
-    if (bytes <= l.limits.inline_max || !goes_unasked(l, peer, b, bytes)) return false;
+    if (bytes <= l.limits.inline_max || !goes_unasked(l, peer, b, bytes) || !l.shm.within_credit(peer)) return false;
     const int64_t chunk = chunk_of(l.limits.chunk, bytes);
     const Header h{first, sizeof(First), wire::has_bulk, c.rank, tag, context};
     if (bytes <= chunk && b.dense()) return push_chunk(g, peer, b, h);
@@ -674,7 +728,9 @@ bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int
 }
 
 void enqueue(LaneGuard& g, int peer, Request& r) {
-    g.lane.peers[peer].pending.push(&r);
+    lane::Peer& to = g.lane.peers[peer];
+    if (to.pending.empty()) g.lane.pending_peers.push(&to);
+    to.pending.push(&r);
     g.lane.shm.hold(peer);
     g.lane.work.fetch_add(1, std::memory_order_relaxed);
 }
@@ -702,21 +758,25 @@ void complete(LaneGuard& g, Request& r, int64_t bytes) {
     if (counted) type::release(*t);
 }
 
+void take_own(LaneGuard& g, Request& r, const Header& h, Request& send, int64_t bytes) {
+    const int64_t n = settle(r, h, bytes);
+    type::copy(buffer_of(send), buffer_of(r), n);
+    complete(g, send, bytes);
+    complete(g, r, n);
+}
+
 void take_unexpected(LaneGuard& g, Process& p, Request& r, Unexpected& u) {
-    const int64_t n = settle(r, u.header, u.bytes);
     if (u.offered) {
-        if (u.peer == g.lane.self) {  // a send of this very rank
-            Request& s = request_at(u.cookie);
-            type::copy(buffer_of(s), buffer_of(r), n);
-            complete(g, s, u.bytes);
-            complete(g, r, n);
-        } else if (u.transfer == Unexpected::no_transfer || !accept_transfer(g, r, u.peer, u.transfer, u.bytes)) {
-            ++g.lane.peers[u.peer].awaiting;
-            send_answer(g, u.peer, Request::answer_please, u.cookie, cookie_of(r));
+        if (u.peer == g.lane.self) {
+            take_own(g, r, u.header, request_at(u.cookie), u.bytes);
+        } else {
+            settle(r, u.header, u.bytes);
+            take_offer(g, r, u.peer, Offer{u.bytes, u.cookie, 0, u.transfer, 0});
         }
         free_unexpected(g, u);
         return;
     }
+    const int64_t n = settle(r, u.header, u.bytes);
     if (!u.ready) {
         u.taker = &r;
         return;

@@ -102,6 +102,8 @@ void enqueue(LaneGuard&, int peer, Request& r);
 // push(), or enqueue() where something waits already or the ring is full.
 void push_or_enqueue(LaneGuard&, int peer, Request& r);
 
+// A receive and the send of this very rank that it matched: copied at once.
+void take_own(LaneGuard&, Request& r, const wire::Header&, Request& send, int64_t bytes);
 // A receive and the message it matched, whose data (or offer) is `u`; takes `u` over.
 void take_unexpected(LaneGuard&, Process&, Request& r, Unexpected& u);
 // Marks `r` complete with `bytes` received or sent; frees it where MPI_Request_free was called meanwhile.

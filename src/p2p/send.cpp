@@ -9,28 +9,19 @@ namespace {
 
 // A send to this very rank: straight to the posted receive, or kept as an unexpected message. `copy` keeps the data;
 // otherwise the message refers to `r`, which completes when it is received.
-Err send_self(LaneGuard& g, Process& p, Request& r, bool copy) {
+Err send_self(LaneGuard& g, Request& r, bool copy) {
     Lane& l = g.lane;
     const Buffer b{r.buf, r.count, r.type};
     const int64_t bytes = b.bytes();
     const wire::Header h{message, 0, 0, r.comm->rank, r.tag, context_of(r)};
-    Request* receive = match_posted(g, h);
-    Unexpected* u = add_unexpected(g, l.self, h, bytes);
-    if (u == nullptr) {
-        if (receive != nullptr) post(g, *receive);
-        return fail(Err::no_mem, "no memory for a message of %ld bytes to itself", static_cast<long>(bytes));
+    if (Request* receive = match_posted(g, h); receive != nullptr) {
+        take_own(g, *receive, h, r, bytes);
+        return Err::ok;
     }
+    Unexpected* u = add_unexpected(g, l.self, h, bytes, !copy);
+    if (u == nullptr) return fail(Err::no_mem, "no memory for a message of %ld bytes to itself", static_cast<long>(bytes));
     u->cookie = reinterpret_cast<uint64_t>(&r);
-    if (receive != nullptr) {
-        u->offered = 1;
-        unlink_unexpected(g, *u);
-        take_unexpected(g, p, *receive, *u);
-        return Err::ok;
-    }
-    if (!copy) {
-        u->offered = 1;
-        return Err::ok;
-    }
+    if (!copy) return Err::ok;
     if (bytes > wire::inline_bytes && (u->data = static_cast<char*>(malloc(static_cast<size_t>(bytes)))) == nullptr) {
         unlink_unexpected(g, *u);
         free_unexpected(g, *u);
@@ -52,7 +43,7 @@ bool send_whole(Process& p, Comm& c, const Buffer& b, Envelope e, Mode m, const 
     if (type::is_dense(*b.type) && type::bytes_of(b) <= to.inline_max) {
         {
             LaneGuard g(*p.lane);
-            if (g.lane.shm.reserve(to.peer) == nullptr) return false;
+            if (!g.lane.shm.within_credit(to.peer) || g.lane.shm.reserve(to.peer) == nullptr) return false;
         }
         return send_inline(p, c, b, e);
     }
@@ -62,7 +53,7 @@ bool send_whole(Process& p, Comm& c, const Buffer& b, Envelope e, Mode m, const 
 
 }  // namespace
 
-Err start_send(LaneGuard& g, Process& p, Request& r, const obj::Route& to, bool copy_self) {
+Err start_send(LaneGuard& g, Request& r, const obj::Route& to, bool copy_self) {
     switch (to.way) {
     case obj::Route::shm: push_or_enqueue(g, to.peer, r); return Err::ok;
     case obj::Route::null_wire: {
@@ -70,7 +61,7 @@ Err start_send(LaneGuard& g, Process& p, Request& r, const obj::Route& to, bool 
         complete(g, r, r.count * r.type->size);
         return Err::ok;
     }
-    case obj::Route::self: return send_self(g, p, r, copy_self);
+    case obj::Route::self: return send_self(g, r, copy_self);
     case obj::Route::proc_null: complete(g, r, 0); return Err::ok;
     case obj::Route::bad: break;
     }
@@ -91,7 +82,7 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     r.tag = e.tag;
     {
         LaneGuard g(*p.lane);
-        WEFT_TRY(start_send(g, p, r, to, m != Mode::synchronous));
+        WEFT_TRY(start_send(g, r, to, m != Mode::synchronous));
     }
     wait(p, r);
     return static_cast<Err>(r.error);
@@ -108,7 +99,7 @@ Err isend_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out)
     Request* r = make_request(g, c, b, e.rank, e.tag, flags);
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
     const bool copy = m != Mode::synchronous && b.bytes() <= p.lane->limits.eager_max;
-    if (Err err = start_send(g, p, *r, to, copy); err != Err::ok) {
+    if (Err err = start_send(g, *r, to, copy); err != Err::ok) {
         if (r->flags & Request::counted) type::release(*r->type);
         free_request_block(g, *r);
         return err;

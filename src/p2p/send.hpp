@@ -12,7 +12,7 @@ Err send_slow(Process&, Comm&, Buffer, Envelope, Mode);
 Err isend_slow(Process&, Comm&, Buffer, Envelope, Mode, Request** out);
 // Sends or queues the prepared `r`. A message to this very rank is copied and done at once, or stays where it is and
 // completes when it is received.
-Err start_send(LaneGuard&, Process&, Request& r, const obj::Route& to, bool copy_self);
+Err start_send(LaneGuard&, Request& r, const obj::Route& to, bool copy_self);
 
 // ≤ 45 instructions, no call, one release store. False: nothing happened, take the slow path.
 // `bytes` of dense data.

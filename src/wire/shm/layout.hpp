@@ -24,6 +24,7 @@ struct Ring {
     alignas(64) std::atomic<uint32_t> consumed;       // cells given back, free-running
     std::atomic<uint32_t> bulk_freed;                 // bulk bytes given back, free-running; but for
     std::atomic<uint32_t> lent_from, lent_to;         // what the reader has filled again, with chunks of its own to the writer
+    std::atomic<uint32_t> over_credit;                // 1 while the reader keeps more of this ring's messages than its credit
     // Written by the reader when its attention changes: 1 while it polls this ring, 0 when the writer must ring the bell.
     alignas(64) std::atomic<uint32_t> polled;
     std::atomic<uint32_t> phase;                      // a hint: where in a line the reader's buffers begin

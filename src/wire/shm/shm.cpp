@@ -26,7 +26,7 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, Taking:
     for (int p = 0; p < ranks; ++p) {
         auto* to = reinterpret_cast<Ring*>(base + layout_.ring(p, me));
         auto* from = reinterpret_cast<Ring*>(base + layout_.ring(me, p));
-        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, bulk_bytes, 0, false, 0};
+        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, bulk_bytes, 0, false, 0, 0};
         in[p].cells = from->cells;
         in[p].ring = from;
         in[p].peer = p;
@@ -52,7 +52,10 @@ void Shm::close() {
 bool Shm::refresh(Out& o) {
     if (o.held) return false;
     o.limit = o.ring->consumed.load(std::memory_order_acquire) + ring_cells;  // pairs with publish()
-    return o.tail != o.limit;
+    o.over_credit = o.ring->over_credit.load(std::memory_order_relaxed);
+    if (o.tail == o.limit) return false;
+    if (WEFT_UNLIKELY(o.over_credit != 0)) o.limit = o.tail + 1;
+    return true;
 }
 
 void Shm::save_kept(In& i) {

@@ -30,6 +30,7 @@ struct Shm {
         uint32_t returned;      // the end of the last chunk that the peer has sent in this ring (see lend())
         bool awaited;           // before the chunk reserved last, one had come from the peer: it may be waiting for this one
         uint32_t held;          // the owner has queued sends for this peer: reserve() finds nothing
+        uint32_t over_credit;   // what the ring said at the last refresh(), see within_credit()
     };
     // The receiving end from one peer.
     struct alignas(64) In {
@@ -107,6 +108,15 @@ struct Shm {
         if (phase == i.phase_before && phase != i.ring->phase.load(std::memory_order_relaxed))
             i.ring->phase.store(phase, std::memory_order_relaxed);
         i.phase_before = phase;
+    }
+
+    // Credit. The reader says when it keeps more of what `peer` sent than its credit allows. The writer reads that with the line of
+    // freed cells, so only when its ring looks full; while over credit its ring always looks full, so every message comes by there.
+    void tell_over_credit(int peer, bool over) { in[peer].ring->over_credit.store(over, std::memory_order_relaxed); }
+    bool within_credit(int peer) {
+        Out& o = out[peer];
+        if (o.tail == o.limit) (void)refresh(o);
+        return o.over_credit == 0;
     }
 
     // Sizes of messages (a bit each, as the caller counts them) that this rank wants unasked; those that `peer` does.

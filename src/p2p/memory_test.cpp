@@ -1,0 +1,68 @@
+// What arrives while malloc fails. The tests' link puts these between the library and the allocator.
+#include <atomic>
+#include <cstring>
+
+#include "p2p/p2p.hpp"
+#include "p2p/ranks_test.hpp"
+
+static thread_local bool none_left = false;
+
+extern "C" {
+void* __real_malloc(size_t);
+void* __real_calloc(size_t, size_t);
+void* __wrap_malloc(size_t n) { return none_left ? nullptr : __real_malloc(n); }
+void* __wrap_calloc(size_t n, size_t each) { return none_left ? nullptr : __real_calloc(n, each); }
+}
+
+using namespace weft;
+using namespace weft::test;
+using obj::ThreadLevel;
+using p2p::Mode;
+using p2p::Request;
+
+namespace {
+
+// Rounds of progress without memory, until what the other rank has sent before has surely been looked at.
+void progress_without_memory(Process& p) {
+    none_left = true;
+    for (int i = 0; i < 1000; ++i) p2p::progress(p);
+    none_left = false;
+}
+
+// A message that cannot be kept stays where it is, and its receive finds it there.
+TEST(Memory, AnUnmatchedMessageStaysInItsRing) {
+    std::atomic<bool> sent{false};
+    run_ranks(2, ThreadLevel::single, [&](Process& p) {
+        std::vector<char> data(5000, 'a'), got(5000);
+        if (p.world_rank == 0) {
+            ASSERT_EQ(p2p::send(p, p.world, bytes(data.data(), data.size()), {1, 1}, Mode::standard), Err::ok);
+            ASSERT_EQ(p2p::send(p, p.world, bytes(data.data(), 8), {1, 2}, Mode::standard), Err::ok);
+            sent = true;
+        } else {
+            while (!sent) std::this_thread::yield();
+            progress_without_memory(p);
+            EXPECT_EQ(p.lane->unexpected_count.load(), 0u);
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(got.data(), got.size()), {0, 1}, nullptr), Err::ok);
+            EXPECT_EQ(data, got);
+            ASSERT_EQ(p2p::recv(p, p.world, bytes(got.data(), 8), {0, 2}, nullptr), Err::ok);
+        }
+    });
+}
+
+// A rank that cannot serve a receive would let its peer wait for ever: it ends the job and says why.
+TEST(Memory, TheJobEndsWhereAReceiveCannotBeServed) {
+    EXPECT_EXIT(run_ranks(2, ThreadLevel::single, [&](Process& p) {
+        std::vector<char> data(300'000);
+        const p2p::Envelope peer{1 - p.world_rank, 1};
+        if (p.world_rank == 0) {
+            ASSERT_EQ(p2p::send(p, p.world, bytes(data.data(), data.size()), peer, Mode::standard), Err::ok);
+        } else {
+            Request* r = nullptr;
+            ASSERT_EQ(p2p::irecv(p, p.world, bytes(data.data(), data.size()), peer, &r), Err::ok);
+            none_left = true;
+            p2p::wait(p, *r);
+        }
+    }), testing::ExitedWithCode(static_cast<int>(Err::no_mem)), "out of memory: none for a message of 300000 bytes");
+}
+
+}  // namespace
