@@ -176,7 +176,7 @@ class Terminal(LaunchTest):
         self.read_until(master, b"up")
         os.write(master, b"\x03")
         self.read_until(master, b"interrupted")
-        time.sleep(5.5)  # two within 5 seconds would mean the job
+        time.sleep(15)  # two within 5 seconds, as mpiexec gets to see them, would mean the job
         os.write(master, b"\x03")
         self.read_until(master, b"interrupted")
         os.write(master, b"on\n")
