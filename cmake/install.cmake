@@ -37,6 +37,7 @@ add_custom_command(OUTPUT ${WEFT_MAN3}/MPI_Send.3
           --out ${WEFT_MAN3} --version ${PROJECT_VERSION}
   DEPENDS ${PROJECT_SOURCE_DIR}/gen/manual.py ${PROJECT_SOURCE_DIR}/gen/tables.py
           ${PROJECT_SOURCE_DIR}/tables/mpi_abi.json ${PROJECT_SOURCE_DIR}/tables/functions.json
+          ${PROJECT_SOURCE_DIR}/tables/descriptions.json
   COMMENT "Writing the manual pages from tables/" VERBATIM)
 add_custom_target(weft_manual ALL DEPENDS ${WEFT_MAN3}/MPI_Send.3)
 install(DIRECTORY ${WEFT_MAN3} DESTINATION ${CMAKE_INSTALL_MANDIR})

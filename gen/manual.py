@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the manual pages of section 3 from tables/: what a call looks like, what its arguments are, what is checked, where
-errors go. What the call does is the standard's to say. Python standard library only.
+"""Writes the manual pages of section 3 from tables/: what a call looks like, what it does in a sentence or two, what its
+arguments are, what is checked, where errors go. The rest is the standard's to say. Python standard library only.
 
     manual.py --tables DIR --out DIR --version V
 """
 import argparse
+import json
 import os
 import re
 import sys
@@ -73,6 +74,29 @@ def describe(param):
     return direction or 'in', text
 
 
+def read_descriptions(folder):
+    """What each call does, by its name; its nonblocking, persistent and large forms have it from there."""
+    with open(os.path.join(folder, 'descriptions.json'), encoding='utf-8') as f:
+        return {name: text for group in json.load(f).values() for name, text in group.items()}
+
+
+def what_it_does(name, texts):
+    if name in texts:
+        return texts[name]
+    if name.endswith('_c'):
+        return what_it_does(name.removesuffix('_c'), texts)
+    base = name.removesuffix('_init')
+    if base in texts:
+        return ('Makes a persistent request. Each MPI_Start of it begins, with these arguments, what '
+                f'{base} does. {base} {texts[base][0].lower()}{texts[base][1:]}')
+    for base in (re.sub(r'^MPI_I(\w)', lambda m: 'MPI_' + m[1].upper(), name), re.sub(r'_i(\w+)', r'_\1', name, count=1)):
+        if base in texts:
+            return (f'Begins what {base} does and returns at once with a request. What it works on must be left alone, and what it '
+                    'gives must not be used, before a call such as MPI_Wait or MPI_Test has completed the request. '
+                    f'{base} {texts[base][0].lower()}{texts[base][1:]}')
+    raise KeyError(f'tables/descriptions.json says nothing of {name}')
+
+
 def relatives(function, names):
     """The blocking, nonblocking and persistent forms of the same call."""
     stem = re.sub(r'_init$', '', function.name[4:])
@@ -83,12 +107,13 @@ def relatives(function, names):
     return sorted(set(found))
 
 
-def page(function, large, names, version):
+def page(function, large, names, texts, version):
     both = [function] + ([large] if large else [])
     title = ', '.join(f.name for f in both)
     out = [f'.TH {function.name.upper()} 3 "" "Weft {version}" "MPI 5.0"', '.SH NAME', f'{roff(title)} \\- {AREAS[function.area]}',
            '.SH SYNOPSIS', '.nf', '#include <mpi.h>', '']
     out += [f'{roff(f.declaration())};' for f in both] + ['.fi']
+    out += ['.SH DESCRIPTION', roff(what_it_does(function.name, texts))]
     if function.params:
         out.append('.SH PARAMETERS')
         for p in function.params:
@@ -110,6 +135,8 @@ def page(function, large, names, version):
         notes.append(f'{large.name} differs in the width of its counts alone.')
     if not function.impl:
         notes.append('This version of Weft checks the arguments and then raises MPI_ERR_UNSUPPORTED_OPERATION.')
+    if function.area == 'tool':
+        notes.append('This version of Weft has no variables, events, sources and categories yet: all counts are 0.')
     if notes:
         out += ['.SH NOTES'] + [roff(n) for n in notes]
     others = relatives(function, names)
@@ -125,7 +152,7 @@ def twin(function, by_name):
     return large if large and [p.name for p in large.params] == [p.name for p in function.params] else None
 
 
-def write_pages(tables, folder, version):
+def write_pages(tables, texts, folder, version):
     """One page for a function and its _c form, whose own page then refers to it."""
     functions = tables.functions
     if isinstance(functions, dict):
@@ -137,7 +164,7 @@ def write_pages(tables, folder, version):
         if plain is not None and twin(plain, by_name) is f:
             text = f'.so man3/{plain.name}.3\n'
         else:
-            text = page(f, twin(f, by_name), by_name, version)
+            text = page(f, twin(f, by_name), by_name, texts, version)
         with open(os.path.join(folder, f.name + '.3'), 'w', encoding='utf-8') as out:
             out.write(text)
 
@@ -148,7 +175,7 @@ def main():
     parser.add_argument('--out', required=True)
     parser.add_argument('--version', required=True)
     args = parser.parse_args()
-    write_pages(Tables(args.tables), args.out, args.version)
+    write_pages(Tables(args.tables), read_descriptions(args.tables), args.out, args.version)
 
 
 if __name__ == '__main__':

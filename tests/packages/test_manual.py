@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,30 @@ class Manual(unittest.TestCase):
             for p in f["params"]:
                 if p["type"] != "...":
                     self.assertIn(f"\n.I {p['name']}\n", text, f["name"])
+
+    def test_every_page_says_what_the_call_does(self):
+        seen = {}
+        for page in sorted((self.folder / "man3").iterdir()):
+            text = page.read_text()
+            if text.startswith(".so man3/"):
+                continue
+            said = re.search(r"\n\.SH DESCRIPTION\n(.*)\n\.SH ", text)
+            self.assertIsNotNone(said, page.stem)
+            self.assertRegex(said[1], r"^[A-Z].*\.$", page.stem)
+            self.assertGreaterEqual(len(said[1].split()), 6, f"{page.stem}: {said[1]}")
+            # No other call does the same, but for forms that have other parameters: their names differ by _c.
+            other = seen.setdefault(said[1], page.stem)
+            self.assertEqual(other.removesuffix("_c"), page.stem.removesuffix("_c"), said[1])
+
+    def test_descriptions_are_of_calls_that_there_are(self):
+        names = {f["name"] for f in json.loads((SOURCE / "tables/mpi_abi.json").read_text())["functions"]}
+        facts = json.loads((SOURCE / "tables/mpi_abi.json").read_text())
+        known = names.union(facts["handles"], facts["addresses"], facts["integers"], facts["integer_types"])
+        for group in json.loads((SOURCE / "tables/descriptions.json").read_text()).values():
+            for name, text in group.items():
+                self.assertIn(name, names)
+                for word in re.findall(r"MPI_\w+", text):
+                    self.assertIn(word, known | {"MPI_INFO_ENV", "MPI_WIN_BASE", "MPI_TAG_UB"}, name)
 
     def test_references_exist(self):
         for page in (self.folder / "man3").iterdir():
