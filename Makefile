@@ -7,6 +7,7 @@
 #   make asan | tsan      the same tests under the sanitizers
 #   make ci [PARTS="release clang single address thread"] [SHARE=n]    what continuous integration runs, or parts of it
 #   make wheel | deb      packs the build for pip or for Debian, into dist/
+#   make apps [TIME=1]    real programs on Weft and on other MPI libraries: fetched, built, compared; TIME=1 also measures
 #   make deps             names the Debian packages that are missing
 
 BUILD  ?= build
@@ -15,12 +16,13 @@ JOBS   ?= $(shell nproc)
 PEERS  ?= 0
 PARTS  ?=
 SHARE  ?=
+TIME   ?= 0
 # Extra arguments, e.g. `make test CTEST="-R mpi"`.
 CTEST  ?=
 CMAKE_ARGS ?=
 PYTHON ?= python3
 
-.PHONY: all build configure deps test demo bars install uninstall asan tsan ci conformance peers wheel deb clean
+.PHONY: all build configure deps test demo bars install uninstall asan tsan ci conformance apps peers wheel deb clean
 
 all: build
 
@@ -60,6 +62,14 @@ ci:
 
 conformance: build
 	$(PYTHON) tests/apps/mpi4py.py conformance --build-dir $(BUILD)
+
+# Not part of `make test`: it fetches 80 MB from Debian and PyPI and compiles for minutes.
+apps: build
+	nice $(PYTHON) -B tests/apps/programs.py all --build-dir $(BUILD) --jobs $(JOBS)
+ifneq ($(TIME),0)
+	$(PYTHON) -B tests/apps/programs.py time --build-dir $(BUILD)
+	$(PYTHON) -B tests/apps/programs.py time --build-dir $(BUILD) --hogs
+endif
 
 install: build
 	cmake --install $(BUILD) --prefix "$(PREFIX)"
