@@ -93,7 +93,8 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     bar = commands.add_parser("bars", help="every bar, measured and judged")
     bar.add_argument("--group", choices=list(bars.GROUPS), help="only these; all with bars otherwise")
-    bar.add_argument("--part", help="only the measurements with this in their name, and the bars they decide")
+    bar.add_argument("--part", help="only measurements with one of these texts, separated by commas, in their names, and the "
+                                    "bars they decide")
     bar.add_argument("--reps", type=int, help="interleaved repetitions (7)")
     bar.add_argument("--quick", action="store_true", help="two repetitions: to see that everything runs")
     bar.add_argument("--out", help="write everything as JSON to this file")

@@ -173,6 +173,8 @@ class Verdicts(unittest.TestCase):
     def test_a_part_is_chosen_by_name(self):
         plan = list(bars.chosen(["core", "busy"], "busy 8"))
         self.assertEqual([(group, [m.key for m in ms]) for group, ms, _ in plan], [("busy", ["busy 8"])])
+        plan = list(bars.chosen(["core", "busy"], "busy 8,rate,limits"))
+        self.assertEqual([m.key for _, ms, _ in plan for m in ms], ["limits", "rate 8 B", "busy 8"])
 
 
 class Runs(unittest.TestCase):

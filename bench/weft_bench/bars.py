@@ -138,10 +138,11 @@ def instruction_rows(root):
 
 
 def chosen(groups, part):
-    """(group, its measurements, its rows) of these groups; with `part`, only measurements whose name contains it."""
+    """(group, its measurements, its rows) of these groups; with `part`, only measurements whose name contains one of its
+    alternatives, which commas separate."""
     for group in groups:
         measurements, make_rows = GROUPS[group]
-        kept = [m for m in measurements if not part or part in m.key]
+        kept = [m for m in measurements if not part or any(p in m.key for p in part.split(","))]
         if kept:
             yield group, kept, make_rows
 
