@@ -79,7 +79,7 @@ bool read_line(int fd, Reply* a) {
     int n = vsnprintf(question, sizeof question, format, ap);
     va_end(ap);
     if (n < 0 || size_t(n) >= sizeof question || !os::write_all(fd, question, size_t(n))) return false;
-    int64_t rc;
+    int64_t rc = 0;
     return read_line(fd, a) && a->is(expected) && (!a->get_int("rc", &rc) || rc == 0);
 }
 

@@ -104,8 +104,8 @@ TEST(Levels, OnlyHeadsTalkToOtherNodes) {
     for (auto [ranks, each, nodes] : {std::array{7, 3, 3}, {9, 2, 5}, {6, 3, 2}})
         for (int root : {0, 4}) {
             std::atomic<int> sent[5] = {};
-            run_ranks(ranks, ThreadLevel::single, [&, each = each](Process& p) {
-                obj::see_nodes(p, each);
+            run_ranks(ranks, ThreadLevel::single, [&, per_node = each](Process& p) {
+                obj::see_nodes(p, per_node);
                 int64_t a = p.world_rank, b = 0, all[9] = {};
                 const type::Type& t = *type::predefined_at(0x247);
                 auto count = [&](int which, const auto& call) {
