@@ -20,7 +20,7 @@ done
 [ -z "$missing" ] && exit 0
 
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "weft: needed and not found:$missing (these are Debian's package names)" >&2
+    echo "weft: needed and not found:$missing (Debian's names; README.md has other distributions')" >&2
     exit 1
 fi
 if [ "$(id -u)" = 0 ]; then

@@ -5,6 +5,7 @@ usage: docs_check.py [ROOT]
   - every file and function that docs/tour-of-a-send.md names in backquotes exists
   - every relative link of every document leads to a file
   - no tracked text holds a path of somebody's machine, or an unfinished mark
+  - the documents say the field's words, not the code's older ones
   - code gates: the 99th percentile of function lengths, and the length of files
 """
 import pathlib
@@ -79,6 +80,28 @@ def check_words(root, sources):
                     breaches.append(f"{path.relative_to(root)}:{number}: {what}: {found.group(0)}")
 
 
+# What engineers from other libraries would have to learn first, and what they know instead. Code and the glossary may name it.
+OLDER_WORDS = {
+    r"chairs?": "sentinel", r"contests?": "measured selection", r"crowds?": "concurrent transfers", r"halves": "split CMA",
+    r"patience": "fallback after N us", r"unasked": "eager", r"lent|lends?|lending": "reply in place", r"bells?": "doorbell",
+    r"floors?": "layer", r"riddles?": "say it plainly", r"whose turn": "lap number",
+}
+
+
+def check_field_words(root, sources):
+    for path, text in sources.items():
+        relative = path.relative_to(root)
+        if relative.suffix != ".md" or len(relative.parts) > 2 or relative.parts[0] not in {"README.md", "AGENTS.md", "CONTRIBUTING.md", "docs"}:
+            continue
+        blank = lambda m: re.sub(r"[^\n]", " ", m.group(0))  # noqa: E731
+        plain = re.sub(r"## \d+\. Glossary\n.*?(?=\n## |\Z)", blank, text, flags=re.S)
+        plain = re.sub(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", blank, plain, flags=re.S)
+        for number, line in enumerate(plain.splitlines(), 1):
+            for word, field in OLDER_WORDS.items():
+                if found := re.search(rf"\b(?:{word})\b", line, re.I):
+                    breaches.append(f"{relative}:{number}: {found.group(0)}: say {field}")
+
+
 def functions_of(text):
     """(first line, number of lines, name) of each function body, by braces; good enough to keep an eye on."""
     blanked = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'',
@@ -132,6 +155,7 @@ def main():
     check_tour(root, sources)
     check_links(root, sources)
     check_words(root, sources)
+    check_field_words(root, sources)
     check_sizes(root, sources)
     for line in breaches:
         print(line)
