@@ -103,7 +103,7 @@ Err comm_call_errhandler(obj::Process& p, obj::Comm& c, int code) {
 Err session_call_errhandler(obj::Process& p, obj::Session& s, int code) {
     int class_of;
     WEFT_TRY(obj::error_class(p, code, &class_of));
-    (void)deliver("MPI_Session_call_errhandler", *s.errhandler, {.session = &s}, code);
+    (void)deliver("MPI_Session_call_errhandler", obj::errhandler_of(p, s), {.session = &s}, code);
     return Err::ok;
 }
 
@@ -126,7 +126,7 @@ int raise(const Function& f, const void* owner, Err e) {
         return deliver(f.name, *static_cast<obj::Errhandler*>(const_cast<void*>(owner)), {}, code);
     if (owner != nullptr && head(owner)->kind == Kind::session) {
         auto* session = static_cast<const obj::Session*>(owner);
-        return deliver(f.name, *session->errhandler, {.session = session}, code);
+        return deliver(f.name, obj::errhandler_of(p, *session), {.session = session}, code);
     }
     if (comm != nullptr && comm->kind == Kind::comm && active(p))
         return deliver(f.name, obj::errhandler_of(p, *comm), {.comm = comm}, code);

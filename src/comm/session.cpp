@@ -91,6 +91,21 @@ Mark mark_of(const char* stringtag, uint64_t salt) {
     return {static_cast<int32_t>((hash ^ hash >> 32) & INT32_MAX), hash};
 }
 
+// Finds this process's job. It stays attached where what follows fails: so that the next try, or the end of the job, has it.
+Err join(Process& p) {
+    if (p.job != nullptr && p.phase.load(std::memory_order_relaxed) == obj::Phase::before_init) return Err::ok;
+    boot::Job* job = p.job;   // of before, detached: used again
+    if (job == nullptr) {
+        job = static_cast<boot::Job*>(malloc(sizeof(boot::Job)));
+        if (job == nullptr) return fail(Err::no_mem, "no memory to start");
+        *job = boot::Job{};
+    }
+    const Err e = boot::attach(job);
+    if (e == Err::ok) p.job = job;
+    else if (job != p.job) free(job);
+    return e;
+}
+
 Err own_handler(Process& p, Comm& c, Errhandler& h) { return obj::comm_set_errhandler(p, c, h); }
 
 }  // namespace
@@ -107,10 +122,8 @@ Err begin_use(Process& p, int level) {
         if (p.starting) return fail(Err::other, "another thread is just initialising MPI");
         p.starting = true;
     }
-    Err e = Err::ok;
-    auto* job = static_cast<boot::Job*>(calloc(1, sizeof(boot::Job)));
-    e = job == nullptr ? fail(Err::no_mem, "no memory to start") : boot::attach(job);
-    if (e == Err::ok) e = obj::start_process(p, static_cast<obj::ThreadLevel>(level), job);
+    Err e = join(p);
+    if (e == Err::ok) e = obj::start_process(p, static_cast<obj::ThreadLevel>(level), p.job);
     SpinGuard guard(p.pool_lock);
     p.starting = false;
     if (e == Err::ok) p.users++;

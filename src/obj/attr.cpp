@@ -124,12 +124,19 @@ Err create_keyval(Process& p, Of of, void* copy, void* del, int* number, void* e
     if (k == nullptr) return fail(Err::no_mem, "no memory for a keyval");
     Registry& r = registry(p);
     SpinGuard guard(r.lock);
-    if (Err e = grow(&r.keyvals, r.n_keyvals, &r.keyval_capacity); e != Err::ok) {
-        free(k);
-        return e;
+    int slot = r.n_keyvals;
+    if (slot == r.keyval_capacity)   // before growing, look for one whose keyval has gone
+        for (int i = 0; i < r.n_keyvals && slot == r.n_keyvals; i++)
+            if (r.keyvals[i] == nullptr) slot = i;
+    if (slot == r.n_keyvals) {
+        if (Err e = grow(&r.keyvals, r.n_keyvals, &r.keyval_capacity); e != Err::ok) {
+            free(k);
+            return e;
+        }
+        r.n_keyvals++;
     }
-    *k = {of, false, 1, first_keyval + r.n_keyvals, copy, del, extra};
-    r.keyvals[r.n_keyvals++] = k;
+    *k = {of, false, 1, first_keyval + slot, copy, del, extra};
+    r.keyvals[slot] = k;
     *number = k->number;
     return Err::ok;
 }

@@ -47,6 +47,16 @@ struct AttrTest : testing::Test {
     }
 };
 
+TEST_F(AttrTest, FreedKeyvalsLeaveTheirPlace) {
+    const int32_t before = registry(p).n_keyvals;
+    for (int i = 0; i < 1000; ++i) {
+        int k = MPI_KEYVAL_INVALID;
+        ASSERT_EQ(comm_create_keyval(p, note_copy, note_delete, &k, nullptr), Err::ok);
+        ASSERT_EQ(comm_free_keyval(p, &k), Err::ok);
+    }
+    EXPECT_LE(registry(p).n_keyvals, before + 32);
+}
+
 TEST_F(AttrTest, ReplacingDeletesTheOldValue) {
     EXPECT_EQ(get(a, key), -1);
     ASSERT_EQ(comm_set_attr(p, a, key, word(1)), Err::ok);

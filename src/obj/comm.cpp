@@ -38,8 +38,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.remote_size = remote != nullptr ? remote->size : group->size;
     c.peer_limit = static_cast<uint32_t>(c.remote_size + chairs);
     c.routes = routes;
-    c.errhandler = parent != nullptr ? parent->errhandler : nullptr;
-    if (c.errhandler != nullptr) retain(*c.errhandler);
+    c.errhandler = parent != nullptr ? inherit_errhandler(p, *parent) : nullptr;
     c.group = group;
     c.remote_group = remote;
     c.attributes = nullptr;

@@ -22,12 +22,12 @@ void Contexts::close() {
 Err Contexts::take(uint32_t* context) {
     SpinGuard guard(spin_);
     uint32_t counter;
-    if (next_ >> bits_ == 0) {
-        counter = next_++;
-    } else if (count_ > 0) {
+    if (count_ >= kept_freed || (next_ >> bits_ != 0 && count_ > 0)) {
         counter = freed_[head_];
         head_ = (head_ + 1) % capacity_;
         count_--;
+    } else if (next_ >> bits_ == 0) {
+        counter = next_++;
     } else {
         return fail(Err::no_mem, "all %u context ids of this process are in use: free some communicators", next_);
     }

@@ -20,8 +20,10 @@ public:
     void close();
     uint32_t reserved(int32_t owner, Reserved r) const { return (static_cast<uint32_t>(owner) << bits_ | r) << 1; }
     Err take(uint32_t* context);
-    // Gives a context back; ignored unless this process owns it. Freed counters are used again only when fresh ones
-    // have run out, oldest first, so that a stray message meets nobody for as long as possible.
+    // Freed counters that wait before the oldest is used again.
+    static constexpr uint32_t kept_freed = 16384;
+    // Gives a context back; ignored unless this process owns it. It is used again only after `kept_freed` others, so that a stray
+    // message meets nobody for long, and the memory for freed ones is bounded.
     void give(uint32_t context);
 
 private:

@@ -7,6 +7,7 @@
 #include "obj/info.hpp"
 #include "obj/process.hpp"
 #include "obj/registry.hpp"
+#include "obj/session.hpp"
 
 namespace weft::obj {
 
@@ -53,18 +54,39 @@ static Errhandler& initial_errhandler(Process& p) {
     return strcasecmp(name, "mpi_errors_abort") == 0 ? errors_abort : errors_are_fatal;
 }
 
-Errhandler& default_errhandler(Process& p) {
-    if (p.self.kind == Kind::comm && p.self.errhandler != nullptr) return *p.self.errhandler;
-    return p.self_errhandler != nullptr ? *p.self_errhandler : initial_errhandler(p);
+// What `place` points to, with a reference of the caller's own; null where it is null.
+static Errhandler* retain_at(Process& p, Errhandler* const& place) {
+    SpinGuard guard(p.pool_lock);
+    if (place != nullptr) retain(*place);
+    return place;
 }
 
-Errhandler& errhandler_of(Process& p, const Comm& c) { return c.errhandler != nullptr ? *c.errhandler : initial_errhandler(p); }
+// Puts `e` there, whose reference it takes.
+static void replace_at(Process& p, Errhandler*& place, Errhandler& e) {
+    Errhandler* old;
+    {
+        SpinGuard guard(p.pool_lock);
+        old = place;
+        place = &e;
+    }
+    if (old != nullptr) release(p, *old);
+}
+
+static HeldErrhandler held_or_initial(Process& p, Errhandler* e) { return {p, e != nullptr ? *e : initial_errhandler(p)}; }
+
+HeldErrhandler default_errhandler(Process& p) {
+    return held_or_initial(p, p.self.kind == Kind::comm ? retain_at(p, p.self.errhandler) : nullptr);
+}
+
+HeldErrhandler errhandler_of(Process& p, const Comm& c) { return held_or_initial(p, retain_at(p, c.errhandler)); }
+HeldErrhandler errhandler_of(Process& p, const Session& s) { return held_or_initial(p, retain_at(p, s.errhandler)); }
+Errhandler* inherit_errhandler(Process& p, const Comm& parent) { return retain_at(p, parent.errhandler); }
 
 static Err only_null(const File* f) { return f == nullptr ? Err::ok : fail(Err{MPI_ERR_FILE}, "no file (argument 1)"); }
 
-Errhandler& file_errhandler(Process& p) {
-    Errhandler* e = registry(p).file_errhandler;
-    return e != nullptr ? *e : errors_return;
+HeldErrhandler file_errhandler(Process& p) {
+    Errhandler* e = retain_at(p, registry(p).file_errhandler);
+    return {p, e != nullptr ? *e : errors_return};
 }
 
 Err file_set_errhandler(Process& p, File* f, Errhandler& e) {
@@ -72,15 +94,14 @@ Err file_set_errhandler(Process& p, File* f, Errhandler& e) {
     if (!e.predefined() && e.target != Errhandler::file)
         return fail(Err::errhandler, "this error handler is not one for files");
     retain(e);
-    Errhandler* old = registry(p).file_errhandler;
-    registry(p).file_errhandler = &e;
-    if (old != nullptr) release(p, *old);
+    replace_at(p, registry(p).file_errhandler, e);
     return Err::ok;
 }
 
 Err file_get_errhandler(Process& p, File* f, Errhandler** out) {
     WEFT_TRY(only_null(f));
-    Errhandler& e = file_errhandler(p);
+    const HeldErrhandler held = file_errhandler(p);
+    Errhandler& e = held;
     retain(e);
     *out = &e;
     return Err::ok;
@@ -103,14 +124,13 @@ Err comm_set_errhandler(Process& p, Comm& c, Errhandler& e) {
     if (!e.predefined() && e.target != Errhandler::comm)
         return fail(Err::errhandler, "this error handler is not one for communicators");
     retain(e);
-    Errhandler* old = c.errhandler;
-    c.errhandler = &e;
-    if (old != nullptr) release(p, *old);
+    replace_at(p, c.errhandler, e);
     return Err::ok;
 }
 
 Err comm_get_errhandler(Process& p, Comm& c, Errhandler** out) {
-    Errhandler& e = errhandler_of(p, c);
+    const HeldErrhandler held = errhandler_of(p, c);
+    Errhandler& e = held;
     retain(e);
     *out = &e;
     return Err::ok;

@@ -1,5 +1,6 @@
 // Error handlers. A communicator (window, file, session) holds a reference to one; a null pointer stands for the default.
-// Any floor from obj/ upwards may include this. Reference counts are atomic, all else is immutable; no lock.
+// Any floor from obj/ upwards may include this. Reference counts are atomic, all else is immutable; the pointers that objects hold
+// are guarded by Process::pool_lock.
 #pragma once
 #include <mpi.h>
 
@@ -13,6 +14,7 @@ namespace weft::obj {
 struct Process;
 struct Comm;
 struct File;
+struct Session;
 
 struct Errhandler : Object {
     enum Action : uint8_t { fatal, abort, return_code, user };
@@ -38,10 +40,26 @@ inline void retain(Errhandler& e) {
 }
 void release(Process&, Errhandler& e);
 
+// One that stays while this lives, though another thread may set another on its object meanwhile.
+class HeldErrhandler {
+public:
+    HeldErrhandler(Process& p, Errhandler& retained) : p_(p), e_(retained) {}
+    ~HeldErrhandler() { release(p_, e_); }
+    HeldErrhandler(const HeldErrhandler&) = delete;
+    HeldErrhandler& operator=(const HeldErrhandler&) = delete;
+    operator Errhandler&() const { return e_; }
+
+private:
+    Process& p_;
+    Errhandler& e_;
+};
 // The one that serves errors of a call without an object: MPI_COMM_SELF's, else the initial one.
-Errhandler& default_errhandler(Process&);
-// The communicator's; never null.
-Errhandler& errhandler_of(Process&, const Comm&);
+HeldErrhandler default_errhandler(Process&);
+// The object's; never null.
+HeldErrhandler errhandler_of(Process&, const Comm&);
+HeldErrhandler errhandler_of(Process&, const Session&);
+// The one that a communicator made of `parent` starts with, retained; null: the default.
+Errhandler* inherit_errhandler(Process&, const Comm& parent);
 
 Err comm_create_errhandler(Process&, MPI_Comm_errhandler_function* fn, Errhandler** out);
 Err win_create_errhandler(Process&, MPI_Win_errhandler_function* fn, Errhandler** out);
@@ -50,7 +68,7 @@ Err session_create_errhandler(Process&, MPI_Session_errhandler_function* fn, Err
 Err comm_set_errhandler(Process&, Comm&, Errhandler&);
 Err comm_get_errhandler(Process&, Comm&, Errhandler** out);
 // Null stands for MPI_FILE_NULL, whose handler serves files that are yet to be opened. Starts as MPI_ERRORS_RETURN.
-Errhandler& file_errhandler(Process&);
+HeldErrhandler file_errhandler(Process&);
 Err file_set_errhandler(Process&, File*, Errhandler&);
 Err file_get_errhandler(Process&, File*, Errhandler** out);
 Err errhandler_free(Process&, Errhandler** e);

@@ -49,11 +49,25 @@ lane::Limits limits_of(const Settings& s, const boot::Job& job) {
         s.cma != 0, static_cast<lane::Ways::Choice>(s.large), static_cast<wire::shm::Taking::Choice>(s.take), os::last_cache_bytes() / 4 * 3};
 }
 
+// The lane of an earlier time leaves its pools: handles to what lies there stay readable.
+Err make_lane(Process& p) {
+    if (p.lane == nullptr) {
+        p.lane = static_cast<lane::Lane*>(aligned_alloc(64, (sizeof(lane::Lane) + 63) / 64 * 64));
+        if (p.lane == nullptr) return fail(Err::no_mem, "no memory for a lane");
+        new (p.lane) lane::Lane();
+        return Err::ok;
+    }
+    const Pool requests = p.lane->requests, persistent = p.lane->persistent_pool, moving = p.lane->moving_pool;
+    new (p.lane) lane::Lane();
+    p.lane->requests = requests;
+    p.lane->persistent_pool = persistent;
+    p.lane->moving_pool = moving;
+    return Err::ok;
+}
+
 Err open_lane(Process& p, const Settings& s) {
-    auto* l = static_cast<lane::Lane*>(aligned_alloc(64, (sizeof(lane::Lane) + 63) / 64 * 64));
-    if (l == nullptr) return fail(Err::no_mem, "no memory for a lane");
-    new (l) lane::Lane();
-    p.lane = l;
+    WEFT_TRY(make_lane(p));
+    lane::Lane* const l = p.lane;
     l->limits = limits_of(s, *p.job);
     char* base = nullptr;
     if (p.job->memfd >= 0 && p.job->node_size > 1) {
@@ -106,7 +120,24 @@ void see_nodes(Process& p, int32_t ranks_each) {
     p.nodes = ranks_each > 0 ? (p.world_size - 1) / ranks_each + 1 : 1;
 }
 
+static void close_memory(Process& p) {
+    if (p.lane != nullptr) p.lane->close();
+    if (p.heap != nullptr) p.heap->close();
+    if (p.segment == nullptr) return;
+    p.segment->unmap();
+    free(p.segment);
+    p.segment = nullptr;
+}
+
+static Err start_all(Process& p, ThreadLevel level, boot::Job* job);
+
 Err start_process(Process& p, ThreadLevel level, boot::Job* job) {
+    const Err e = start_all(p, level, job);
+    if (e != Err::ok) close_memory(p);
+    return e;
+}
+
+static Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     static_assert(sizeof(boot::Job) > 0);
     Settings s;
     WEFT_TRY(read_settings(&s));
@@ -121,7 +152,7 @@ Err start_process(Process& p, ThreadLevel level, boot::Job* job) {
     see_nodes(p, static_cast<int32_t>(s.node_ranks));
     WEFT_TRY(open_lane(p, s));
     p.lane->threads = p.threads;
-    p.heap = static_cast<heap::Heap*>(malloc(sizeof(heap::Heap)));
+    if (p.heap == nullptr) p.heap = static_cast<heap::Heap*>(malloc(sizeof(heap::Heap)));
     if (p.heap == nullptr) return fail(Err::no_mem, "no memory for the heap's state");
     new (p.heap) heap::Heap();
     p.heap->open(p.segment);
@@ -138,9 +169,7 @@ void stop_process(Process& p) {
     // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
     p.hook_count.store(0, std::memory_order_relaxed);
     p.hook_work.store(0, std::memory_order_relaxed);
-    p.lane->close();
-    p.heap->close();
-    if (p.segment != nullptr) p.segment->unmap();
+    close_memory(p);
 }
 
 }  // namespace weft::obj

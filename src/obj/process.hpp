@@ -54,7 +54,6 @@ struct Process {
     int32_t node_ranks;          // processes on each, where there are several
     uint64_t main_thread;        // pthread_self() of the thread that initialised
     Comm world, self, null_comm; // the objects behind comms[]
-    Errhandler* self_errhandler; // serves calls without an object
     Contexts contexts;
     os::SpinLock pool_lock;       // guards the two free lists: dead objects stay mapped and are used again
     Group* free_groups;
