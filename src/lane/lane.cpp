@@ -10,6 +10,8 @@ namespace weft::lane {
 Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
     for (Ring2& b : unexpected) b.make_head();
     unexpected_all.make_head();
+    unexpected_pool.open();
+    answer_pool.open();
     self = me;
     ways.start(limits.attach ? limits.large : Ways::pieces);
     peers = static_cast<Peer*>(calloc(static_cast<size_t>(ranks) + 1, sizeof(Peer)));
@@ -25,6 +27,8 @@ Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
 
 void Lane::close() {
     if (shm.ranks > 0) shm.close();
+    unexpected_pool.close();
+    answer_pool.close();
     free(peers);
     peers = nullptr;
     free(null);

@@ -6,6 +6,7 @@
 
 #include "base/list.hpp"
 #include "base/pool.hpp"
+#include "lane/records.hpp"
 #include "lane/ways.hpp"
 #include "os/spin.hpp"
 #include "wire/null/null.hpp"
@@ -116,7 +117,8 @@ struct Lane {
     int64_t arriving = 0;                  // bytes of the large messages that are on their way here
     Pool requests{64, 64};
     Pool persistent_pool{128, 16};         // p2p::Persistent
-    Pool unexpected_pool{sizeof(Unexpected), 32};
+    Records unexpected_pool{sizeof(Unexpected)};
+    Records answer_pool{64};               // requests that send the protocol's own messages: nobody's handles
     Pool moving_pool{64, 32};
     uint16_t transfers_free[wire::shm::transfers_per_rank];
     uint32_t transfers_free_count = 0;

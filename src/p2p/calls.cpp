@@ -72,8 +72,7 @@ Err peek(Request& r, Status* s) {
             receive_status(r, &result);
         }
         if (r.flags & Request::cancelled) result.cancelled = 1;
-        if (e == Err::truncate)
-            (void)fail(e, "a message is larger than the receive's %ld bytes", static_cast<long>(result.bytes));
+        if (e != Err::ok && !(r.flags & Request::special)) (void)why_failed(r, r.count);
         if (e != Err::ok) obj::blame(r.comm);
     }
     if (s != nullptr) {

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <sys/mman.h>
 
 #include "os/clock.hpp"
 #include "p2p/ranks_test.hpp"
+#include "wire/shm/transfer.hpp"
 
 using namespace weft;
 using namespace weft::test;
@@ -167,6 +169,35 @@ TEST(P2p, EveryWayCarriesTheSame) {
             }
         });
     }
+}
+
+// Where only the receive's buffer is bad the send is as good as any, and the receive says why.
+TEST(P2p, AnUnwritableBufferIsItsOwnersError) {
+    constexpr size_t size = 4 << 20;
+    std::vector<char> probe(1);
+    if (!wire::shm::can_attach(os::process_id(), reinterpret_cast<uint64_t>(probe.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
+    char* const place = static_cast<char*>(mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(place, MAP_FAILED);
+    run_ranks(2, ThreadLevel::single, [&](Process& p) {
+        p.lane->ways.start(lane::Ways::halves);
+        std::vector<char> data(size);
+        for (bool blocking : {true, false}) {
+            Request* r = nullptr;
+            Err err;
+            if (p.world_rank == 0) {
+                err = p2p::send(p, p.world, bytes(data.data(), size), {1, 1}, Mode::standard);
+            } else if (blocking) {
+                err = p2p::recv(p, p.world, bytes(place, size), {0, 1}, nullptr);
+            } else {
+                ASSERT_EQ(p2p::irecv(p, p.world, bytes(place, size), {0, 1}, &r), Err::ok);
+                p2p::wait(p, *r);
+                err = p2p::finish(p, *r, nullptr);
+            }
+            EXPECT_EQ(err, p.world_rank == 0 ? Err::ok : Err::buffer);
+            if (err == Err::buffer) { EXPECT_STREQ(fail_text(), "the buffer of a message from rank 0 with tag 1 cannot be written"); }
+        }
+    });
+    munmap(place, size);
 }
 
 // The first chunk is matched while the others still wait for room in the ring.

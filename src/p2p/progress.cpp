@@ -150,7 +150,7 @@ bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t
 // A small message of the protocol itself, sent like any other and in order with them.
 void send_answer(LaneGuard& g, int peer, Request::Stage stage, uint64_t cookie, uint64_t receive) {
     Lane& l = g.lane;
-    auto* r = static_cast<Request*>(l.requests.take());
+    auto* r = static_cast<Request*>(l.answer_pool.take());
     if (r == nullptr) out_of_memory(0, peer);
     memset(static_cast<void*>(r), 0, sizeof *r);
     r->kind = Kind::request;
@@ -457,7 +457,12 @@ void end_transfer(LaneGuard& g, Moving& m) {
     Lane& l = g.lane;
     shm::Transfer& t = *m.transfer;
     Request& r = *m.request;
-    if (t.error.load(std::memory_order_relaxed) != 0) r.error = static_cast<uint8_t>(Err::buffer);
+    if (const uint32_t fault = t.fault.load(std::memory_order_relaxed); WEFT_UNLIKELY(fault != shm::Transfer::none)) {
+        // Whose buffer it is hears of that. A sender is done where only the receiver's is bad; a receiver never has its data.
+        const bool own = fault == (m.sending ? shm::Transfer::senders_buffer : shm::Transfer::receivers_buffer);
+        if (own) r.error = static_cast<uint8_t>(Err::buffer);
+        else if (!m.sending || fault == shm::Transfer::refused) r.error = static_cast<uint8_t>(Err::other);
+    }
     m.request = nullptr;
     --l.peers[m.peer].awaiting;
     if (!m.sending) {
@@ -680,8 +685,7 @@ bool push_answer(LaneGuard& g, int peer, Request& r) {
         h.bytes = sizeof q;
     }
     l.shm.commit(peer, c, h);
-    r.kind = Kind::dead;
-    l.requests.give(&r);
+    l.answer_pool.give(&r);
     return true;
 }
 

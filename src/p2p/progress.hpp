@@ -128,6 +128,8 @@ inline uint16_t set_buffer(Request& r, const type::Buffer& b) {
     r.type = b.type;
     return 0;
 }
+// Says why the complete `r` failed, whose error it returns; `bytes` is what its buffer holds.
+Err why_failed(const Request& r, int64_t bytes);
 // A request from the lane's pool, with its references taken; null when out of memory.
 Request* make_request(LaneGuard&, obj::Comm&, type::Buffer, int32_t rank, int32_t tag, uint16_t flags);
 void free_request_block(LaneGuard&, Request& r);

@@ -94,10 +94,7 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     if (const obj::Route& from = c.routes[e.rank]; from.way == obj::Route::shm) poll_for(p, r, from.peer, sole);
     wait(p, r);
     fill(s, r.rank, r.tag, r.count);
-    if (r.error != 0)
-        return fail(static_cast<Err>(r.error), "message from rank %d with tag %d is larger than the %ld bytes of the receive",
-                    r.rank, r.tag, static_cast<long>(b.bytes()));
-    return Err::ok;
+    return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
 }
 
 using Round = bool(Process&);

@@ -22,6 +22,22 @@ bool test(Process& p, Request& r) {
     return r.done() || poll_special(r);
 }
 
+Err why_failed(const Request& r, int64_t bytes) {
+    const auto err = static_cast<Err>(r.error);
+    const bool receive = (r.flags & Request::is_recv) != 0;
+    const char* const other = receive ? "from" : "to";
+    switch (err) {
+    case Err::truncate:
+        return fail(err, "message from rank %d with tag %d is larger than the %ld bytes of the receive", r.rank, r.tag, static_cast<long>(bytes));
+    case Err::buffer:
+        return fail(err, "the buffer of a message %s rank %d with tag %d cannot be %s", other, r.rank, r.tag, receive ? "written" : "read");
+    case Err::other:
+        return fail(err, "the data of a message %s rank %d with tag %d could not be copied: %s", other, r.rank, r.tag,
+                    receive ? "the sender's buffer cannot be read, or the system refused to" : "the system refused to, or the receiver has ended");
+    default: return err;
+    }
+}
+
 Err finish(Process& p, Request& r, Status* s) {
     if (r.flags & Request::shared || r.state.load(std::memory_order_relaxed) == Request::inactive) {
         if (s != nullptr) {
@@ -46,9 +62,7 @@ Err finish(Process& p, Request& r, Status* s) {
             result.tag = r.tag;
             result.bytes = r.count;
         }
-        if (err == Err::truncate)
-            (void)fail(err, "message from rank %d with tag %d is larger than the receive's %ld bytes", r.rank, r.tag,
-                 static_cast<long>(r.count));
+        if (WEFT_UNLIKELY(err != Err::ok)) (void)why_failed(r, r.count);
     }
     if (s != nullptr) {
         result.error = s->error;

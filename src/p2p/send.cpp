@@ -85,7 +85,7 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
         WEFT_TRY(start_send(g, r, to, m != Mode::synchronous));
     }
     wait(p, r);
-    return static_cast<Err>(r.error);
+    return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
 }
 
 Err isend_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {

@@ -57,7 +57,7 @@ struct alignas(64) Transfer {
     uint64_t receive;                   // the receiver's own note
     std::atomic<uint32_t> state;        // State
     std::atomic<uint32_t> receiver_done;
-    std::atomic<uint32_t> error;        // errno of a failed copy
+    std::atomic<uint32_t> fault;        // Fault: why a copy failed
     Blocks blocks;                      // the receiver's choice: if any, the sender writes straight into its memory
     alignas(64) std::atomic<uint64_t> claimed;  // bytes given to a copier
     // Bytes copied, by which side: each number has one writer. The sender looks at `left` all the time, the receiver at
@@ -67,6 +67,7 @@ struct alignas(64) Transfer {
     } left, arrived;                            // left the sender's buffer; are in the receiver's
     enum Side : uint8_t { sender, receiver };
     enum State : uint32_t { offered, accepted };
+    enum Fault : uint32_t { none, senders_buffer, receivers_buffer, refused };  // which memory is not there, or the kernel said no
 };
 
 // Offsets of the parts, for `ranks` ranks on the node.

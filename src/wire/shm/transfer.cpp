@@ -1,5 +1,7 @@
 #include "wire/shm/transfer.hpp"
 
+#include <cerrno>
+
 #include "os/memory.hpp"
 
 namespace weft::wire::shm {
@@ -19,7 +21,7 @@ void offer(Transfer& t, const void* from, uint64_t bytes) {
     t.to = 0;
     t.limit = 0;
     t.receiver_done.store(0, std::memory_order_relaxed);
-    t.error.store(0, std::memory_order_relaxed);
+    t.fault.store(Transfer::none, std::memory_order_relaxed);
     t.claimed.store(0, std::memory_order_relaxed);
     clear(t, Transfer::sender);
     t.state.store(Transfer::offered, std::memory_order_relaxed);  // published by the message that carries the index
@@ -33,6 +35,15 @@ void accept(Transfer& t, void* to, uint64_t limit, Blocks blocks) {
     t.state.store(Transfer::accepted, std::memory_order_release);  // pairs with accepted()
 }
 
+// Whose memory is to blame for a copy that failed. The system call does not tell the two apart, so one byte at the sender's end is
+// read alone: by its owner, or by the other.
+static Transfer::Fault fault_of(int64_t result, int pid, Transfer::Side side, uint64_t from) {
+    if (result != -EFAULT) return Transfer::refused;
+    char byte;
+    const int owner = side == Transfer::sender ? os::process_id() : pid;
+    return os::read_process(owner, &byte, from, 1) == 1 ? Transfer::receivers_buffer : Transfer::senders_buffer;
+}
+
 uint64_t attach_block(Transfer& t, int pid, Transfer::Side side) {
     const uint64_t block = t.blocks.any() ? t.blocks.of[side] : reading_block;
     const uint64_t at = claim(t, block);
@@ -43,7 +54,7 @@ uint64_t attach_block(Transfer& t, int pid, Transfer::Side side) {
         const int64_t k = side == Transfer::sender ? os::write_process(pid, to, reinterpret_cast<const void*>(from), n - done)
                                                    : os::read_process(pid, reinterpret_cast<void*>(to), from, n - done);
         if (k <= 0) {
-            t.error.store(static_cast<uint32_t>(k == 0 ? 5 : -k), std::memory_order_relaxed);
+            t.fault.store(fault_of(k, pid, side, from), std::memory_order_relaxed);
             break;  // the rest counts as copied, so that both sides end and report it
         }
         done += static_cast<uint64_t>(k);

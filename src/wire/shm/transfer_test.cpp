@@ -52,21 +52,31 @@ TEST(Transfer, BothSidesCopyByAttach) {
     while (attach_block(*t, me, Transfer::receiver) != 0) {}
     sender.join();
     EXPECT_TRUE(all_arrived(*t));
-    EXPECT_EQ(t->error.load(), 0u);
+    EXPECT_EQ(t->fault.load(), Transfer::none);
     EXPECT_EQ(memcmp(from.data(), to.data(), from.size()), 0);
 }
 
-TEST(Transfer, ABadAddressEndsBothSidesWithAnError) {
+TEST(Transfer, ABadAddressEndsBothSidesAndSaysWhose) {
     const int me = os::process_id();
     std::vector<char> from(100000);
     if (!can_attach(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
+    std::vector<char> to(from.size());
+    void* const nowhere = reinterpret_cast<void*>(uintptr_t{16});
+    for (Transfer::Side copier : {Transfer::sender, Transfer::receiver})
+        for (Transfer::Fault fault : {Transfer::senders_buffer, Transfer::receivers_buffer}) {
+            auto t = std::make_unique<Transfer>();
+            offer(*t, fault == Transfer::senders_buffer ? nowhere : from.data(), from.size());
+            accept(*t, fault == Transfer::receivers_buffer ? nowhere : to.data(), from.size(), Blocks{{4096, 4096}});
+            while (attach_block(*t, me, copier) != 0) {}
+            EXPECT_TRUE(all_left(*t));
+            EXPECT_TRUE(all_arrived(*t));
+            EXPECT_EQ(t->fault.load(), fault) << copier;
+        }
     auto t = std::make_unique<Transfer>();
     offer(*t, from.data(), from.size());
-    accept(*t, reinterpret_cast<void*>(uintptr_t{16}), from.size(), Blocks{{4096, 4096}});
-    while (attach_block(*t, me, Transfer::receiver) != 0) {}
-    EXPECT_TRUE(all_left(*t));
-    EXPECT_TRUE(all_arrived(*t));
-    EXPECT_NE(t->error.load(), 0u);
+    accept(*t, to.data(), from.size(), Blocks{{4096, 4096}});
+    while (attach_block(*t, 0x7fffffff, Transfer::receiver) != 0) {}   // nobody
+    EXPECT_EQ(t->fault.load(), Transfer::refused);
 }
 
 }  // namespace
