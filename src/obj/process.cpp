@@ -165,7 +165,10 @@ static Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
 
 void stop_process(Process& p) {
     p.phase.store(Phase::finalized, std::memory_order_release);
-    p.world.kind = p.self.kind = Kind::finalized;
+    for (Comm* c : {&p.world, &p.self}) {
+        close_comm(p, *c);
+        c->kind = Kind::finalized;
+    }
     // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
     p.hook_count.store(0, std::memory_order_relaxed);
     p.hook_work.store(0, std::memory_order_relaxed);
