@@ -209,6 +209,7 @@ bool Job::start_rank(Rank& r) {
     s.pass = launch_[1];
     s.inherited = &inherited_;
     s.own_group = !(r.in_our_group = r.start.rank == 0 && has_terminal_);
+    s.own_session = r.own_session = !has_terminal_;  // at a terminal, ranks may open it
     bool ok = connect_streams(r, &s, &close_after);
     if (ok) {
         std::string what;

@@ -73,8 +73,11 @@ bool place(int from, int to) {
         _exit(127);
     };
     if (s.own_group) {
+        // A session of its own where that is possible: the kernel shares CPUs fairly among sessions first (sched_autogroup). Ranks in
+        // one session have one share for all of them: a third of a CPU beside one other program on it, not half.
+        if (s.own_session) setsid();
         // To a terminal this is a background group: what it does there shall fail, or succeed, but not stop it for ever.
-        setpgid(0, 0);
+        else setpgid(0, 0);
         signal(SIGTTIN, SIG_IGN);
         signal(SIGTTOU, SIG_IGN);
     }

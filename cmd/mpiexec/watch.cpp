@@ -37,9 +37,11 @@ void Job::signal_rank(const Rank& r, int signal) {
 void Job::signal_all(int signal, bool typed) {
     for (Rank& r : ranks_) {
         if (typed && r.in_our_group) continue;
-        signal_rank(r, signal);
+        // The kernel lets SIGTSTP stop nothing in a session that has no terminal.
+        const int sent = signal == SIGTSTP && r.own_session ? SIGSTOP : signal;
+        signal_rank(r, sent);
         // A rank under a wrapper may have left the process group.
-        if (r.pidfd >= 0 && !r.gone) syscall(SYS_pidfd_send_signal, r.pidfd, signal, nullptr, 0);
+        if (r.pidfd >= 0 && !r.gone) syscall(SYS_pidfd_send_signal, r.pidfd, sent, nullptr, 0);
     }
 }
 

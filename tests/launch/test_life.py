@@ -262,6 +262,13 @@ class Signals(LaunchTest):
         r = job.finish()
         self.assertEqual((r.status, r.out), (0, "usr2\n" * 2), r)
 
+    def test_ranks_are_in_sessions_of_their_own(self):
+        """The kernel shares CPUs among sessions: ranks in one would have one share for all of them."""
+        r = self.run_job("-n", 2, "sh", "-c", "cat /proc/$$/stat")
+        fields = [line.split() for line in r.out.splitlines()]
+        self.assertEqual([(f[4], f[5]) for f in fields], [(f[0], f[0]) for f in fields], r)
+        self.assertEqual(len({f[0] for f in fields}), 2, r)
+
     def test_stop_and_continue(self):
         job = self.up()
         states = lambda: {harness.state(p) for p in [job.process.pid, *job.living()]}
