@@ -197,6 +197,8 @@ bool Job::send_job(Rank& r, std::string* why) {
         carry(lifeline, ends[0]);
     }
     bool sent = r.lifeline >= 0 && send(r.link, &w, sizeof w, fds, n);
+    // It has died since it asked: how it ended is told by whoever reaps it.
+    if (!sent && r.lifeline >= 0 && errno == EPIPE) sent = true;
     if (!sent) *why = std::string(strerror(errno)) + " (errno " + std::to_string(errno) + ")";
     if (ends[0] >= 0) close(ends[0]);
     return sent;
