@@ -196,10 +196,11 @@ class Terminal(LaunchTest):
             self.read_until(master, b"up")
             os.write(master, b"\x1a")
             self.read_until(master, b"stopped 14")  # dash: 128 + the signal that stopped it
-            wait_until(lambda: len(children(pid)) >= 3 and all(harness.state(p) == "T" for p in children(pid)), "all are stopped")
+            # D: a shell in vfork() whose child was stopped before it became `sleep`.
+            wait_until(lambda: len(children(pid)) >= 3 and all(harness.state(p) in "TD" for p in children(pid)), "all are stopped")
             open(f"{d}/go", "w").close()
             time.sleep(0.2)
-            self.assertEqual({harness.state(p) for p in children(pid)}, {"T"})
+            self.assertLessEqual({harness.state(p) for p in children(pid)}, {"T", "D"})
             os.write(master, b"\n")
             self.read_until(master, b"done")
             self.read_until(master, b"done")
