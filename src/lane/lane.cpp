@@ -50,7 +50,8 @@ void Idler::yield(Lane& l) {
 
 Idler::Next Idler::idle() {
     const uint64_t now = os::cycles();
-    const bool taken = polls_ != 0 && was_long(lane_, now - cycles_);
+    // Ranks that share CPUs interrupt each other all the time: there only a yield tells of somebody else.
+    const bool taken = polls_ != 0 && (yields_ || !lane_.limits.shared_cpus) && was_long(lane_, now - cycles_);
     cycles_ = now;
     if (++polls_ >= lane_.limits.spin_polls) {
         const uint32_t more = polls_ - lane_.limits.spin_polls;

@@ -170,7 +170,7 @@ private:
 // Waiting without progress. One per waiting loop.
 // - Where the job has a CPU for each rank, a wait spins for 5 ms (more than a scheduler's slice), then sleeps.
 // - Where ranks or threads share CPUs, it yields after each look, and sleeps after 5 ms.
-// - A CPU that was taken away for over 0.2 ms, in a yield or between two looks, is wanted by somebody else: who yields there
+// - A CPU that was taken away for about a millisecond, in a yield or between two looks, is wanted by somebody else: who yields there
 //   gives away a slice of 3 ms, and who spins is interrupted for one. For the next 0.1 s a wait is then a short spin and a
 //   sleep. The kernel lets a sleeper that is woken run soon, as it has used less than its share, so that ranks that talk run
 //   at the same time. Ranks that share CPUs also ask for short slices then: a wake-up preempts who has longer ones.
@@ -192,7 +192,7 @@ struct Idler {
     static constexpr uint64_t listen_ns = 100'000'000;          // between two of them
 
 private:
-    static constexpr uint64_t long_cycles = 600'000;            // 0.12 to 0.3 ms
+    static constexpr uint64_t long_cycles = 2'000'000;          // 0.4 to 1 ms: less than a slice, more than several short ones
     static constexpr uint64_t disturbed_ns = 100'000'000;
     static constexpr uint64_t slice_ns = 100'000;               // the least that Linux grants
     static constexpr uint64_t short_spin_ns = 50'000;           // about what sleeping and being woken costs
