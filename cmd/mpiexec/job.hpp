@@ -30,7 +30,7 @@ struct Rank {
     Start start;
     pid_t pid = -1;         // the process mpiexec started
     bool in_our_group = false;  // of processes: rank 0 at a terminal; else it has a group of its own
-    bool own_session = false;   // where there is no terminal
+    bool own_session = false;   // where there is no terminal, and a CPU for each rank
     bool reaped = false;
     int wait_status = 0;
     // The MPI process: `pid` itself, or a descendant (under sh, valgrind, python).

@@ -209,7 +209,8 @@ bool Job::start_rank(Rank& r) {
     s.pass = launch_[1];
     s.inherited = &inherited_;
     s.own_group = !(r.in_our_group = r.start.rank == 0 && has_terminal_);
-    s.own_session = r.own_session = !has_terminal_;  // at a terminal, ranks may open it
+    // At a terminal, ranks may open it. Ranks that share CPUs yield to each other, which works within a session only.
+    s.own_session = r.own_session = !has_terminal_ && int(ranks_.size()) <= cpus_;
     bool ok = connect_streams(r, &s, &close_after);
     if (ok) {
         std::string what;

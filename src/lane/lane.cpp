@@ -35,23 +35,30 @@ void Lane::close() {
     null = nullptr;
 }
 
-bool Idler::was_long(Lane& l, uint64_t cycles) {
-    if (WEFT_LIKELY(cycles < long_cycles)) return false;
+bool Idler::disturb(Lane& l) {
     l.disturbed_until.store(os::now_ns() + disturbed_ns, std::memory_order_relaxed);
     if (l.limits.shared_cpus && !l.short_slices.exchange(true, std::memory_order_relaxed)) os::ask_for_slices(slice_ns);
     return true;
 }
 
+// Relaxed, and lossy where threads yield at once: it tells few from many.
+bool Idler::yielded(Lane& l, uint64_t cycles) {
+    const uint32_t quick = l.quick_yields.load(std::memory_order_relaxed);
+    l.quick_yields.store(cycles < long_cycles ? quick + 1 : 0, std::memory_order_relaxed);
+    return cycles >= long_cycles && quick < few_yields && disturb(l);
+}
+
 void Idler::yield(Lane& l) {
     const uint64_t before = os::cycles();
     os::yield_cpu();
-    (void)was_long(l, os::cycles() - before);
+    (void)yielded(l, os::cycles() - before);
 }
 
 Idler::Next Idler::idle() {
-    const uint64_t now = os::cycles();
-    // Ranks that share CPUs interrupt each other all the time: there only a yield tells of somebody else.
-    const bool taken = polls_ != 0 && (yields_ || !lane_.limits.shared_cpus) && was_long(lane_, now - cycles_);
+    const uint64_t now = os::cycles(), passed = now - cycles_;
+    bool taken = false;
+    if (polls_ != 0 && yields_) taken = yielded(lane_, passed);
+    else if (polls_ != 0 && !lane_.limits.shared_cpus) taken = passed >= long_cycles && disturb(lane_);
     cycles_ = now;
     if (++polls_ >= lane_.limits.spin_polls) {
         const uint32_t more = polls_ - lane_.limits.spin_polls;

@@ -91,6 +91,7 @@ struct Lane {
     std::atomic<uint32_t> sleepers{0};     // threads of this process that sleep at the door; any thread
     std::atomic<uint64_t> disturbed_until{0};  // somebody else wants this CPU (see Idler); any thread
     std::atomic<bool> short_slices{false};     // have been asked for
+    std::atomic<uint32_t> quick_yields{~0u >> 1};  // since the last long one
     std::atomic<uint32_t> local_word{0};   // what they sleep on where there is no wire
 
     // What blocking receives look at first.
@@ -170,10 +171,11 @@ private:
 // Waiting without progress. One per waiting loop.
 // - Where the job has a CPU for each rank, a wait spins for 5 ms (more than a scheduler's slice), then sleeps.
 // - Where ranks or threads share CPUs, it yields after each look, and sleeps after 5 ms.
-// - A CPU that was taken away for about a millisecond, in a yield or between two looks, is wanted by somebody else: who yields there
-//   gives away a slice of 3 ms, and who spins is interrupted for one. For the next 0.1 s a wait is then a short spin and a
-//   sleep. The kernel lets a sleeper that is woken run soon, as it has used less than its share, so that ranks that talk run
-//   at the same time. Ranks that share CPUs also ask for short slices then: a wake-up preempts who has longer ones.
+// - A spinning rank whose CPU was taken away for about a millisecond shares it with somebody else, and so does one whose yields
+//   take that long: it gives away a slice of 3 ms each time. For the next 0.1 s a wait is then a short spin and a sleep. The
+//   kernel lets a sleeper that is woken run soon, as it has used less than its share, so that ranks that talk run at the same
+//   time. Ranks that share CPUs also ask for short slices then: a wake-up preempts who has longer ones. One long yield among
+//   many quick ones says nothing: the whole job was interrupted, by another session.
 // docs/experiments/009-neighbours.md
 struct Idler {
     // What the caller does next: poll again, sleep (see sleep_at_door), or see whether somebody asks what it waits for.
@@ -196,7 +198,9 @@ private:
     static constexpr uint64_t disturbed_ns = 100'000'000;
     static constexpr uint64_t slice_ns = 100'000;               // the least that Linux grants
     static constexpr uint64_t short_spin_ns = 50'000;           // about what sleeping and being woken costs
-    static bool was_long(Lane&, uint64_t cycles);
+    static constexpr uint32_t few_yields = 64;
+    static bool disturb(Lane&);
+    static bool yielded(Lane&, uint64_t cycles);
     Next look_at_clock(bool first);
 
     Lane& lane_;
