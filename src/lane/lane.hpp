@@ -176,7 +176,7 @@ private:
 //   kernel lets a sleeper that is woken run soon, as it has used less than its share, so that ranks that talk run at the same
 //   time. Ranks that share CPUs also ask for short slices then: a wake-up preempts who has longer ones. One long yield among
 //   many quick ones says nothing: the whole job was interrupted, by another session.
-// docs/experiments/009-neighbours.md
+// docs/experiments/010-neighbours.md
 struct Idler {
     // What the caller does next: poll again, sleep (see sleep_at_door), or see whether somebody asks what it waits for.
     enum class Next : uint8_t { poll, sleep, listen };

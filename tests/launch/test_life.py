@@ -262,12 +262,19 @@ class Signals(LaunchTest):
         r = job.finish()
         self.assertEqual((r.status, r.out), (0, "usr2\n" * 2), r)
 
-    def test_ranks_are_in_sessions_of_their_own(self):
+    def test_ranks_with_a_cpu_each_are_in_sessions_of_their_own(self):
         """The kernel shares CPUs among sessions: ranks in one would have one share for all of them."""
-        r = self.run_job("-n", 2, "sh", "-c", "cat /proc/$$/stat")
+        n = min(2, len(os.sched_getaffinity(0)))
+        r = self.run_job("-n", n, "sh", "-c", "cat /proc/$$/stat")
         fields = [line.split() for line in r.out.splitlines()]
         self.assertEqual([(f[4], f[5]) for f in fields], [(f[0], f[0]) for f in fields], r)
-        self.assertEqual(len({f[0] for f in fields}), 2, r)
+        self.assertEqual(len({f[0] for f in fields}), n, r)
+
+    def test_ranks_that_share_cpus_are_in_one_session(self):
+        """They yield to each other, which reaches no other session."""
+        n = len(os.sched_getaffinity(0)) + 1
+        r = self.run_job("-n", n, "sh", "-c", "cat /proc/$$/stat")
+        self.assertEqual(len({line.split()[5] for line in r.out.splitlines()}), 1, r)
 
     def test_stop_and_continue(self):
         job = self.up()
