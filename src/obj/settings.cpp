@@ -27,7 +27,7 @@ constinit const Setting settings_table[] = {
     {"WEFT_SPIN_POLLS", &Settings::spin_polls, 50, 1, 1 << 30, nullptr,
      "Looks of a waiting rank before it reads the clock; 1 where ranks outnumber CPUs: there it yields after each look.", "docs/experiments/004-waiting.md"},
     {"WEFT_SLEEP_MS", &Settings::sleep_ms, 5, 0, 1 << 20, nullptr,
-     "Milliseconds without progress after which a waiting rank sleeps; beside a process of somebody else on its CPU it sleeps after 0.05.", "docs/experiments/004-waiting.md"},
+     "Milliseconds without progress after which a waiting rank sleeps; 0.05 where somebody else wants its CPU.", "docs/experiments/004-waiting.md"},
     {"WEFT_CMA", &Settings::cma, 1, 0, 1, "off|on",
      "Whether large messages may be copied straight between processes.", "docs/experiments/002-large-messages.md"},
     {"WEFT_NODE_RANKS", &Settings::node_ranks, 0, 0, 1 << 20, nullptr,
