@@ -116,9 +116,11 @@ class TimeLimit(LaunchTest):
         self.assertRegex(said[1][0], r"^does not wait in MPI: it sleeps, or waits for something else; it used [0-9] % of a CPU while")
 
     def test_a_starved_rank(self):
-        """Everything on one CPU, and the rank that computes gives way to all others there."""
+        """Everything on one CPU, and the rank that computes gives way to all others there. Each hog has a session of its own, as the
+        rank may have: the kernel shares the CPU among sessions, whatever is nice within them."""
         cpu = {min(os.sched_getaffinity(0))}
-        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=lambda: os.sched_setaffinity(0, cpu)) for _ in range(2)]
+        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=lambda: os.sched_setaffinity(0, cpu), start_new_session=True)
+                for _ in range(12)]
         self.addCleanup(lambda: [(hog.kill(), hog.wait()) for hog in hogs])
         said = self.stuck("starved", 1, on=cpu)[0]
         self.assertRegex(said[0], r"^did not get to answer: it is ready to run, but other processes have the CPUs; it used \d+ % of a CPU while")
