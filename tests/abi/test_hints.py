@@ -45,6 +45,7 @@ int main(int argc, char **argv) {
         MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
         if (follow) MPI_Session_set_errhandler(session, MPI_ERRORS_RETURN);
         error = MPI_Group_from_session_pset(session, "mpi://nothing", &group);
+        MPI_Session_finalize(&session);
     } else if (!strcmp(what, "argument")) {
         info = (MPI_Info)0x0ff0;   /* no handle */
         error = MPI_Session_init(info, follow ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL, &session);
