@@ -103,20 +103,20 @@ inline void demote(const void* p, size_t bytes) {
 }
 
 // Stores to one byte of each line of [from, from + bytes), whose contents count no longer: the lines become this core's.
-inline void take_each(const void* from, size_t bytes) {
+inline void claim_each(const void* from, size_t bytes) {
     auto* s = static_cast<char*>(const_cast<void*>(from));
     for (size_t at = 0; at < bytes; at += 64 - (reinterpret_cast<uintptr_t>(s + at) & 63)) s[at] = 0;
 }
 
-// memcpy with take_each() done on the way, by loads and stores of V.
+// memcpy with claim_each() done on the way, by loads and stores of V.
 template <class V>
-WEFT_INLINE void copy_and_take(void* to, const void* from, size_t bytes) {
+WEFT_INLINE void copy_and_claim(void* to, const void* from, size_t bytes) {
     auto* d = static_cast<char*>(to);
     auto* s = static_cast<char*>(const_cast<void*>(from));
     size_t head = -reinterpret_cast<uintptr_t>(s) & 63;
     if (head > bytes) head = bytes;
     memcpy(d, s, head);
-    take_each(s, head);
+    claim_each(s, head);
     d += head;
     s += head;
     bytes -= head;
@@ -129,7 +129,7 @@ WEFT_INLINE void copy_and_take(void* to, const void* from, size_t bytes) {
         for (size_t k = 0; k < 64 / sizeof(V); ++k) memcpy(d + k * sizeof(V), &part[k], sizeof(V));
     }
     memcpy(d, s, bytes);
-    take_each(s, bytes);
+    claim_each(s, bytes);
 }
 
 }  // namespace weft

@@ -13,15 +13,14 @@ Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
     unexpected_pool.open();
     answer_pool.open();
     self = me;
-    ways.start(limits.attach ? limits.large : Ways::pieces);
     peers = static_cast<Peer*>(calloc(static_cast<size_t>(ranks) + 1, sizeof(Peer)));
     if (peers == nullptr) return fail(Err::no_mem, "no memory for the state of %d peers", ranks);
     for (uint32_t i = 0; i < wire::shm::transfers_per_rank; ++i)
         transfers_free[i] = static_cast<uint16_t>(wire::shm::transfers_per_rank - 1 - i);
     transfers_free_count = wire::shm::transfers_per_rank;
     if (segment_base == nullptr) return Err::ok;
-    WEFT_TRY(shm.open(segment_base, ranks, me, can_fence, limits.take));
-    shm.want_unasked(ways.unasked());
+    WEFT_TRY(shm.open(segment_base, ranks, me, can_fence, limits.claim_lines));
+    want_eager(limits.attach && limits.split_cma ? rendezvous_min - 1 : INT32_MAX);
     return Err::ok;
 }
 

@@ -7,7 +7,7 @@
 #include "base/list.hpp"
 #include "base/pool.hpp"
 #include "lane/records.hpp"
-#include "lane/ways.hpp"
+#include "lane/machine.hpp"
 #include "os/spin.hpp"
 #include "wire/null/null.hpp"
 #include "wire/shm/shm.hpp"
@@ -15,6 +15,9 @@
 namespace weft::lane {
 
 inline constexpr uint32_t buckets = 64;
+
+// From this size on a receiver may gain by an offer: smaller messages are always sent eagerly.
+inline constexpr int64_t rendezvous_min = 64 * 1024;
 
 WEFT_INLINE uint32_t bucket_of(uint32_t context, int32_t source) {
     return (context * 5 + static_cast<uint32_t>(source)) % buckets;
@@ -70,7 +73,7 @@ struct Counters {             // MPI_T reads them
 
 struct Limits {               // set once at start, from control variables
     int32_t inline_max;
-    int32_t eager_max;        // bytes sent unasked at most; from Ways::least on if the receiver wants them so
+    int32_t eager_max;        // bytes sent unasked at most; from rendezvous_min on if the receiver wants them so
     int32_t chunk;            // bulk bytes per cell of an eager message
     int32_t piece;            // ... of a large one
     int64_t credit;           // bytes of unmatched messages kept per peer before its sends wait for their match
@@ -79,8 +82,8 @@ struct Limits {               // set once at start, from control variables
     uint64_t sleep_ns;        // idle time before sleeping
     uint32_t longest_sleep_us;  // then it looks by itself: whatever it may wait for wakes it, but mpiexec's questions do not
     bool attach;              // cross-memory attach may be used
-    Ways::Choice large;       // way of large messages
-    wire::shm::Taking::Choice take;
+    bool split_cma;           // what large messages to this rank are moved by, where both sides can; else pipelined copy
+    bool claim_lines;         // in rings that this rank reads
     int64_t cache_bytes;      // bytes under way from which on storing past the caches is better
 };
 
@@ -113,7 +116,6 @@ struct Lane {
 
     Fifo moving;                           // transfers under way or offered
     Fifo asked;                            // sends whose receive waits for an offer, when descriptors have run out
-    Ways ways{};
     uint32_t rounds = 0;                   // of looking at them
     int64_t arriving = 0;                  // bytes of the large messages that are on their way here
     Pool requests{64, 64};
@@ -128,6 +130,8 @@ struct Lane {
     // `segment_base` null: no peers on this node.
     Err open(char* segment_base, int ranks, int me, bool can_fence);
     void close();
+    // Up to how many bytes messages to this rank need not be offered. Never taken back: a message may be under way in parts.
+    void want_eager(int64_t bytes) { shm.want_eager(static_cast<uint32_t>(bytes)); }
 };
 
 // Holding one is what "under the lane's guard" means. Functions that touch lane state take it as a parameter.

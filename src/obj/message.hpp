@@ -3,7 +3,6 @@
 #include "base/object.hpp"
 
 namespace weft::lane { struct Unexpected; }
-namespace weft::wire { struct Cell; }
 
 namespace weft::obj {
 
@@ -11,9 +10,8 @@ struct Comm;
 
 struct Message : Object {
     void* unused_;                 // the pools' link
-    lane::Unexpected* unexpected;  // off its queue; where `kept` is null
+    lane::Unexpected* unexpected;  // off its queue
     Comm* comm;                    // null: MPI_MESSAGE_NO_PROC
-    const wire::Cell** kept;       // where its ring says the line is that it came in (Shm::keep); else null
 };
 
 }  // namespace weft::obj

@@ -42,11 +42,13 @@ void in_forked_child() {
 
 lane::Limits limits_of(const Settings& s, const boot::Job& job) {
     const bool shared_cpus = job.node_size > job.cpus;
+    const lane::Machine machine = lane::know_machine();
+    const auto chosen = [](int64_t setting, bool automatic) { return setting == 0 ? automatic : setting == 2; };
     return lane::Limits{
         static_cast<int32_t>(s.inline_max), static_cast<int32_t>(s.eager_max), static_cast<int32_t>(s.chunk),
         static_cast<int32_t>(s.piece), s.credit,
         shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
-        s.cma != 0, static_cast<lane::Ways::Choice>(s.large), static_cast<wire::shm::Taking::Choice>(s.take), os::last_cache_bytes() / 4 * 3};
+        s.cma != 0, chosen(s.large, machine.split_cma), chosen(s.claim, machine.claims_lines), os::last_cache_bytes() / 4 * 3};
 }
 
 // The lane of an earlier time leaves its pools: handles to what lies there stay readable.

@@ -36,7 +36,7 @@ TEST(Settings, DefaultsThenEnvironment) {
     Settings s;
     ASSERT_EQ(read_settings(&s), Err::ok);
     EXPECT_EQ(s.cma, 1);
-    Environment credit("WEFT_CREDIT", "3M"), cma("WEFT_CMA", "off"), large("WEFT_LARGE", "halves");
+    Environment credit("WEFT_CREDIT", "3M"), cma("WEFT_CMA", "off"), large("WEFT_LARGE", "split");
     ASSERT_EQ(read_settings(&s), Err::ok);
     EXPECT_EQ(s.credit, 3 << 20);
     EXPECT_EQ(s.cma, 0);
@@ -46,7 +46,7 @@ TEST(Settings, DefaultsThenEnvironment) {
         const char* origin;
         ASSERT_EQ(describe_setting(i, value, &origin), Err::ok);
         if (settings_table[i].field == &Settings::large) {
-            EXPECT_STREQ(value, "halves");
+            EXPECT_STREQ(value, "split");
             EXPECT_STREQ(origin, "environment");
         }
         if (settings_table[i].field == &Settings::chunk) {

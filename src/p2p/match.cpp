@@ -34,16 +34,22 @@ static void count_unexpected(Lane& l, int32_t change) {
     l.counters.unexpected_count = n;
 }
 
-Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_t bytes, bool offered) {
-    Lane& l = g.lane;
-    auto* u = static_cast<Unexpected*>(l.unexpected_pool.take());
+Unexpected* new_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_t bytes) {
+    auto* u = static_cast<Unexpected*>(g.lane.unexpected_pool.take());
     if (u == nullptr) return nullptr;
     memset(static_cast<void*>(u), 0, offsetof(Unexpected, small));
     u->header = h;
     u->peer = peer;
     u->bytes = bytes;
-    u->offered = offered;
     u->transfer = Unexpected::no_transfer;
+    return u;
+}
+
+Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_t bytes, bool offered) {
+    Lane& l = g.lane;
+    Unexpected* u = new_unexpected(g, peer, h, bytes);
+    if (u == nullptr) return nullptr;
+    u->offered = offered;
     l.unexpected[lane::bucket_of(h.context, h.source)].push_back(&u->in_bucket);
     l.unexpected_all.push_back(&u->in_all);
     count_unexpected(l, 1);

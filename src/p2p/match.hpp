@@ -55,6 +55,8 @@ bool unpost(LaneGuard&, Request& r);
 
 // The oldest unexpected message for (context, rank, tag), left in place; null when there is none.
 Unexpected* find_unexpected(LaneGuard&, uint32_t context, int32_t rank, int32_t tag);
+// A record for a message of `bytes`, on no queue; null when out of memory.
+Unexpected* new_unexpected(LaneGuard&, int peer, const wire::Header& h, int64_t bytes);
 // Puts a new one at the end; null when out of memory. `offered`: its data stays with the sender.
 Unexpected* add_unexpected(LaneGuard&, int peer, const wire::Header& h, int64_t bytes, bool offered);
 // Takes it off the lists (its data stays).

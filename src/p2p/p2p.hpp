@@ -59,6 +59,5 @@ void complete_special(Process&, Request& r, Err e);
 
 }  // namespace weft::p2p
 
-#include "p2p/matched.hpp"
 #include "p2p/recv.hpp"
 #include "p2p/send.hpp"

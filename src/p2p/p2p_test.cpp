@@ -109,14 +109,14 @@ TEST(P2p, SynchronousSendWaitsForItsMatch) {
     });
 }
 
-// As if pieces had won for every size: what this rank is sent need not be offered. Known to all when it returns.
-void take_unasked(Process& p) {
-    p.lane->ways.never_ask();
-    p.lane->shm.want_unasked(p.lane->ways.unasked());
+// Large messages to this rank by split CMA, or all that may be eager eagerly. Known to all when it returns.
+void choose(Process& p, bool split_cma) {
+    p.lane->limits.split_cma = split_cma;
+    p.lane->want_eager(split_cma ? lane::rendezvous_min - 1 : INT32_MAX);
     barrier(p);
 }
 
-// A message of middling size is offered until its receiver wants it unasked; what is not one run of bytes never is.
+// A message of middling size is offered where its receiver gains by that; what is not one run of bytes never is.
 TEST(P2p, OfMiddlingSizesTheReceiverDecides) {
     run_ranks(2, ThreadLevel::single, [](Process& p) {
         const int peer = 1 - p.world_rank;
@@ -126,13 +126,14 @@ TEST(P2p, OfMiddlingSizesTheReceiverDecides) {
             if (p.world_rank == 0) ASSERT_EQ(p2p::send(p, p.world, bytes(data.data(), data.size()), {peer, 0}, Mode::standard), Err::ok);
             else ASSERT_EQ(p2p::recv(p, p.world, bytes(data.data(), data.size()), {peer, 0}, nullptr), Err::ok);
         };
+        choose(p, true);
         fill(data, 0, 1, 3 + p.world_rank);
         std::vector<char> want(data.size());
         fill(want, 0, 1, 3);
         exchange();
         EXPECT_EQ(data, want);
         EXPECT_EQ(n.sent_large, p.world_rank == 0 ? 1u : 0u);
-        take_unasked(p);
+        choose(p, false);
         const uint64_t eager = n.sent_eager;
         exchange();
         EXPECT_EQ(n.sent_large, p.world_rank == 0 ? 1u : 0u);
@@ -141,12 +142,12 @@ TEST(P2p, OfMiddlingSizesTheReceiverDecides) {
     });
 }
 
-// Whichever way is taken, and while the trials last, what comes is what was sent.
+// Whichever mover is chosen, what comes is what was sent.
 TEST(P2p, EveryWayCarriesTheSame) {
-    for (const lane::Ways::Choice way : {lane::Ways::automatic, lane::Ways::pieces, lane::Ways::halves}) {
+    for (const bool split_cma : {false, true}) {
         run_ranks(2, ThreadLevel::single, [&](Process& p) {
             const int peer = 1 - p.world_rank;
-            p.lane->ways.start(way);
+            choose(p, split_cma);
             for (int round = 0; round < 30; ++round) {
                 const int count = round % 3 == 0 ? 5 : 1;
                 std::vector<std::vector<char>> out, in, want;
@@ -179,7 +180,7 @@ TEST(P2p, AnUnwritableBufferIsItsOwnersError) {
     char* const place = static_cast<char*>(mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(place, MAP_FAILED);
     run_ranks(2, ThreadLevel::single, [&](Process& p) {
-        p.lane->ways.start(lane::Ways::halves);
+        choose(p, true);
         std::vector<char> data(size);
         for (bool blocking : {true, false}) {
             Request* r = nullptr;
@@ -205,7 +206,7 @@ TEST(P2p, SynchronousSendOutlivesItsMatch) {
     run_ranks(2, ThreadLevel::single, [&](Process& p) {
         const int peer = 1 - p.world_rank;
         p.lane->limits.eager_max = 4 << 20;
-        take_unasked(p);
+        choose(p, false);
         for (size_t size : {size_t{2 << 20}, size_t{96}}) {  // the second takes the request of the first
             std::vector<char> data(size), want(size);
             fill(want, 0, 1, 5);
@@ -405,15 +406,14 @@ TEST(P2p, WaitingStopsAtTheFirstYes) {
 
 // Ranks that sleep whenever nothing is there are woken by everything that one may wait for: messages, room in a full ring,
 // an accepted transfer, its last block. A lost wake-up shows as a sleep that ends by its time-out.
-void sleep_through_nothing(lane::Ways::Choice large) {
+void sleep_through_nothing(bool split_cma) {
     constexpr uint32_t longest_us = 20'000'000;
     const uint64_t start = os::now_ns();
-    run_ranks(2, ThreadLevel::single, [large](Process& p) {
+    run_ranks(2, ThreadLevel::single, [split_cma](Process& p) {
         p.lane->limits.spin_polls = 1;
         p.lane->limits.sleep_ns = 0;
         p.lane->limits.longest_sleep_us = longest_us;
-        p.lane->limits.large = large;
-        p.lane->ways.start(large);
+        choose(p, split_cma);
         std::vector<char> buffer(1 << 20);
         const int other = 1 - p.world_rank;
         for (const size_t size : {8ul, 3000ul, 100'000ul, size_t{1} << 20})
@@ -434,8 +434,8 @@ void sleep_through_nothing(lane::Ways::Choice large) {
     });
     EXPECT_LT(os::now_ns() - start, uint64_t{longest_us} * 1000) << "a sleep ended by its time-out";
 }
-TEST(P2p, NoWakeUpIsLostInPieces) { sleep_through_nothing(lane::Ways::pieces); }
-TEST(P2p, NoWakeUpIsLostInHalves) { sleep_through_nothing(lane::Ways::halves); }
+TEST(P2p, NoWakeUpIsLostInPipelinedCopies) { sleep_through_nothing(false); }
+TEST(P2p, NoWakeUpIsLostInSplitCma) { sleep_through_nothing(true); }
 
 // A CPU that was taken away for long is wanted by somebody else: from then on a wait is a short spin and a sleep.
 TEST(P2p, BesideOthersAWaitIsShort) {

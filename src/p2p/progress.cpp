@@ -25,8 +25,6 @@ struct Moving : Link {
     Request* request;    // null once it has completed (sender: the descriptor is still the receiver's)
     int32_t peer;
     bool sending;
-    bool attachable;     // receiver: both sides could copy it
-    bool waited;         // receiver: for the sender's last block
     int64_t bytes;       // what will be reported
 };
 static_assert(sizeof(Moving) <= 64);
@@ -72,9 +70,9 @@ void store_chunk(Lane& l, Request& r, int64_t at, const char* chunk, uint32_t by
     const Buffer b = buffer_of(r);
     if (!b.dense() || at + bytes > b.bytes()) {
         store(r, at, chunk, bytes);
-        l.shm.take_lines(chunk, bytes);
+        l.shm.claim_lines(chunk, bytes);
     } else if (past_caches) {
-        l.shm.taking.copy_past_caches(b.data() + at, chunk, bytes);
+        l.shm.claim.copy_past_caches(b.data() + at, chunk, bytes);
     } else {
         l.shm.copy_out(b.data() + at, chunk, bytes);
     }
@@ -99,28 +97,17 @@ bool may_attach(LaneGuard& g, int peer, uint64_t address) {
     int8_t& attach = l.peers[peer].attach;
     if (attach == 0) {
         attach = l.limits.attach && shm::can_attach(l.shm.pid(peer), address) ? 1 : -1;
-        if (attach < 0) {
-            l.ways.never_ask();
-            l.shm.want_unasked(l.ways.unasked());
-        }
+        if (attach < 0) l.want_eager(INT32_MAX);
     }
     return attach > 0;
 }
 
-// Whether any but `m` is under way; those that wait for nothing but the other side's leave to forget them are not.
-bool others_move(const Lane& l, const Moving* m) {
-    for (const Link* n = l.moving.head; n != nullptr; n = n->next)
-        if (n != m && static_cast<const Moving*>(n)->request != nullptr) return true;
-    return false;
-}
-
-// Whether any but `m` that this lane sends is accepted and not over; one that is only offered may wait for long.
-bool others_leave(const Lane& l, const Moving* m) {
-    for (const Link* n = l.moving.head; n != nullptr; n = n->next) {
-        auto* other = static_cast<const Moving*>(n);
-        if (other != m && other->sending && other->request != nullptr && shm::accepted(*other->transfer)) return true;
-    }
-    return false;
+// What each side copies at once by split CMA: a third, so that the faster of the two takes the last one too, in whole pages;
+// up to what a system call's own time does not show in.
+uint32_t block_of(int64_t bytes) {
+    constexpr int64_t largest = 256 * 1024;
+    const int64_t third = (bytes / 3 + 4095) & ~int64_t{4095};
+    return static_cast<uint32_t>(third < 4096 ? 4096 : third < largest ? third : largest);
 }
 
 // The receive `r` lets the transfer begin. False when out of memory.
@@ -131,16 +118,13 @@ bool accept_transfer(LaneGuard& g, Request& r, int peer, uint32_t index, int64_t
     shm::Transfer& t = *l.shm.transfer(peer, index);
     const Buffer b = buffer_of(r);
     const int64_t limit = received(r, bytes);
-    if (b.dense()) l.shm.expect_at(peer, b.data());
     const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
-    const auto n = static_cast<uint64_t>(limit);
-    const shm::Blocks blocks = attachable ? l.ways.begin(n, others_move(l, nullptr), os::now_ns()) : shm::Blocks{};
-    *m = Moving{{nullptr}, &t, &r, peer, false, attachable, false, limit};
+    *m = Moving{{nullptr}, &t, &r, peer, false, limit};
     l.peers[peer].idle = 0;
     l.arriving += limit;
     ++l.peers[peer].awaiting;  // its pieces may lie behind messages that nobody asked for
     t.receive = reinterpret_cast<uint64_t>(m);
-    shm::accept(t, attachable ? b.data() : nullptr, n, blocks);
+    shm::accept(t, attachable ? b.data() : nullptr, static_cast<uint64_t>(limit), attachable && l.limits.split_cma ? block_of(limit) : 0);
     l.shm.notify(peer);
     l.moving.push(m);
     l.work.fetch_add(1, std::memory_order_relaxed);
@@ -286,7 +270,6 @@ private:
         const bool answer = (h.flags & wants_answer) != 0;
         if (Request* r = match_posted(g, h); r != nullptr) {
             settle(*r, h, f.bytes);
-            if (const Buffer b = buffer_of(*r); b.dense()) g.lane.shm.expect_at(peer, b.data());
             from.open = r;
             from.open_unexpected = nullptr;
             from.open_cookie = answer ? f.cookie : 0;
@@ -420,8 +403,7 @@ bool send_piece(LaneGuard& g, Moving& m) {
     q.transfer = static_cast<uint32_t>(&t - l.shm.transfer(l.self, 0));
     q.at = at;
     memcpy(c->payload, &q, sizeof q);
-    const auto flags = static_cast<uint8_t>(wire::has_bulk | (at + n < t.limit ? wire::more_bulk : 0));
-    l.shm.commit(m.peer, c, Header{piece, sizeof q, flags, 0, 0, 0});
+    l.shm.commit(m.peer, c, Header{piece, sizeof q, wire::has_bulk, 0, 0, 0});
     shm::add_copied(t.left.by[shm::Transfer::sender], n);
     return true;
 }
@@ -431,7 +413,7 @@ bool send_piece(LaneGuard& g, Moving& m) {
 bool move_block(LaneGuard& g, Moving& m, bool& waited) {
     Lane& l = g.lane;
     shm::Transfer& t = *m.transfer;
-    const bool pieces = !t.blocks.any();
+    const bool pieces = t.block == 0;
     if (m.sending && pieces) return send_piece(g, m);
     if (t.to == 0) return false;
     if (!m.sending && pieces) {
@@ -441,10 +423,7 @@ bool move_block(LaneGuard& g, Moving& m, bool& waited) {
         if (l.sleepers.load(std::memory_order_relaxed) != 0) l.peers[m.peer].idle = patience;
         else if (++l.peers[m.peer].idle < patience) return false;
     }
-    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) {   // the sender's line: looked at late
-        m.waited = true;
-        return false;
-    }
+    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;  // the sender's line: looked at late
     if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
     const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending ? shm::Transfer::sender : shm::Transfer::receiver);
     l.counters.attached_bytes += n;
@@ -468,12 +447,8 @@ void end_transfer(LaneGuard& g, Moving& m) {
     if (!m.sending) {
         if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
         l.arriving -= m.bytes;
-        if (m.attachable && l.ways.end(t, m.waited, others_move(l, &m), others_leave(l, &m), os::now_ns()))
-            l.shm.want_unasked(l.ways.unasked());
         t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in move_transfers()
         l.shm.notify(m.peer);                                 // it may wait for a descriptor
-    } else if (l.ways.waits_for_leaving() && !others_leave(l, &m) && l.ways.sent_last(os::now_ns())) {
-        l.shm.want_unasked(l.ways.unasked());
     }
     complete(g, r, m.bytes);
 }
@@ -592,8 +567,6 @@ bool push_chunks(LaneGuard& g, int peer, const Buffer& b, int64_t chunk, Header 
         h.bytes = sent == 0 ? sizeof f : sizeof f.ref;
         memcpy(c->payload, &f, sizeof f);
         sent += n;
-        if (sent < bytes) h.flags |= wire::more_bulk;
-        else h.flags &= static_cast<uint8_t>(~wire::more_bulk);
         l.shm.commit(peer, c, h);
     } while (sent < bytes);
     sent = 0;
@@ -621,7 +594,7 @@ bool push_offer(LaneGuard& g, int peer, Request& r, uint64_t receive) {
             return false;
         }
         o.transfer = l.transfers_free[--l.transfers_free_count];
-        *m = Moving{{nullptr}, l.shm.transfer(l.self, o.transfer), &r, peer, true, false, false, o.bytes};
+        *m = Moving{{nullptr}, l.shm.transfer(l.self, o.transfer), &r, peer, true, o.bytes};
         shm::offer(*m->transfer, b.dense() ? b.data() : nullptr, static_cast<uint64_t>(o.bytes));
         l.moving.push(m);
         l.work.fetch_add(1, std::memory_order_relaxed);
@@ -656,7 +629,7 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
         if (!answer) complete(g, r, bytes);
         return true;
     }
-    if (!over_credit && goes_unasked(l, peer, b, bytes)) {
+    if (!over_credit && is_eager(l, peer, b, bytes)) {
         h.flags |= wire::has_bulk;
         if (!push_chunks(g, peer, b, chunk_of(l.limits.chunk, bytes), h, cookie)) return false;
         if (answer) await_answer(g, peer);
@@ -722,7 +695,7 @@ static bool push_chunk(LaneGuard& g, int peer, const Buffer& b, const Header& h)
 bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
     Lane& l = g.lane;
     const int64_t bytes = b.bytes();
-    if (bytes <= l.limits.inline_max || !goes_unasked(l, peer, b, bytes) || !l.shm.within_credit(peer)) return false;
+    if (bytes <= l.limits.inline_max || !is_eager(l, peer, b, bytes) || !l.shm.within_credit(peer)) return false;
     const int64_t chunk = chunk_of(l.limits.chunk, bytes);
     const Header h{first, sizeof(First), wire::has_bulk, c.rank, tag, context};
     if (bytes <= chunk && b.dense()) return push_chunk(g, peer, b, h);

@@ -84,11 +84,10 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
     }
 }
 
-// Whether `bytes` of `b` go unasked: the small always, the large never, those between if the receiver wants them so.
-inline bool goes_unasked(const lane::Lane& l, int peer, const type::Buffer& b, int64_t bytes) {
+// Whether `bytes` of `b` are sent eagerly: the small always, the large never, those between if the receiver wants them so.
+inline bool is_eager(const lane::Lane& l, int peer, const type::Buffer& b, int64_t bytes) {
     if (bytes > l.limits.eager_max) return false;
-    const auto n = static_cast<uint64_t>(bytes);
-    return n < lane::Ways::least || !b.dense() || (l.shm.unasked_by(peer) >> lane::Ways::size_of(n) & 1) != 0;
+    return bytes < lane::rendezvous_min || !b.dense() || bytes <= static_cast<int64_t>(l.shm.eager_wanted_by(peer));
 }
 
 // Where queued work is put.

@@ -8,23 +8,6 @@ namespace weft::p2p {
 
 namespace {
 
-// A matched message as what it is otherwise: an unexpected one off its queue. Null when out of memory.
-Unexpected* unexpected_of(LaneGuard& g, Message& m) {
-    if (m.kept == nullptr) return m.unexpected;
-    auto* u = static_cast<Unexpected*>(g.lane.unexpected_pool.take());
-    if (u == nullptr) return nullptr;
-    memset(static_cast<void*>(u), 0, offsetof(Unexpected, small));
-    const wire::Cell& cell = **m.kept;
-    u->header = cell.header(cell.word.load(std::memory_order_relaxed));
-    u->peer = m.comm->routes[u->header.source].peer;
-    u->bytes = u->header.bytes;
-    u->ready = 1;
-    memcpy(u->small, cell.payload, u->header.bytes);
-    *m.kept = nullptr;
-    m.kept = nullptr;
-    return m.unexpected = u;
-}
-
 // As take_inline(), for a message of one chunk: no request, no second copy.
 bool take_chunk(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
@@ -36,11 +19,9 @@ bool take_chunk(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     if (!n.here() || !is_wanted(g, c, e, in, n, first, wire::has_bulk)) return false;
     First f;
     memcpy(&f, n.cell->payload, sizeof f);
-    if (f.bytes > type::bytes_of(b)) return false;
-    shm.expect_at(from.peer, b.base);
+    if (f.bytes != f.ref.bytes || f.bytes > type::bytes_of(b)) return false;
     shm.copy_out(b.base, shm.chunk_at(in, f.ref), f.ref.bytes);
-    shm.free_chunk(in, f.ref, false);
-    shm.taking.read(&in, f.ref.bytes, false);
+    shm.free_chunk(in, f.ref);
     fill(s, e.rank, n.cell->tag, f.bytes);
     shm.consumed(in, n);
     return true;
@@ -139,9 +120,41 @@ Err probe(Process& p, Comm& c, Envelope e, Status* s) {
     return err;
 }
 
+// A handle for `u`, which is off its queue. Null when out of memory.
+static Message* make_message(LaneGuard& g, Comm& c, Unexpected* u) {
+    auto* m = reinterpret_cast<Message*>(g.lane.requests.take());
+    if (m == nullptr) return nullptr;
+    *m = Message{{Kind::message, 0}, nullptr, u, &c};
+    if (!obj::is_predefined(c)) obj::retain(c);
+    return m;
+}
+
+// The most common case: the next message of the ring is the one, and inline. It meets no queue.
+static Message* match_next(Process& p, Comm& c, Envelope e, Status* s) {
+    const obj::Route& from = c.routes[e.rank];
+    if (from.way != obj::Route::shm) return nullptr;
+    LaneGuard g(*p.lane);
+    wire::shm::Shm::In& in = g.lane.shm.in[from.peer];
+    const Next n = g.lane.shm.look(in);
+    if (!n.here() || !is_wanted(g, c, e, in, n)) return nullptr;
+    Unexpected* u = new_unexpected(g, from.peer, n.cell->header(n.word), wire::Cell::bytes_of(n.word));
+    if (u == nullptr) return nullptr;
+    Message* m = make_message(g, c, u);
+    if (m == nullptr) {
+        free_unexpected(g, *u);
+        return nullptr;
+    }
+    copy_small(u->small, n.cell->payload, static_cast<size_t>(u->bytes));
+    u->ready = 1;
+    fill(s, e.rank, n.cell->tag, u->bytes);
+    g.lane.shm.consumed(in, n);
+    return m;
+}
+
 static Err match(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s, Round* round) {
-    if (match_within(p, c, e, 1, out, s)) {
+    if (Message* m = match_next(p, c, e, s); m != nullptr) {
         *found = true;
+        *out = m;
         return Err::ok;
     }
     WEFT_TRY(look(p, c, e, found, s, round));
@@ -154,12 +167,10 @@ static Err match(Process& p, Comm& c, Envelope e, bool* found, Message** out, St
     LaneGuard g(*p.lane);
     Unexpected* u = find_unexpected(g, c.context + e.coll, e.rank, e.tag);
     if (u == nullptr) return Err::ok;
-    auto* m = reinterpret_cast<Message*>(g.lane.requests.take());
+    Message* m = make_message(g, c, u);
     if (m == nullptr) return fail(Err::no_mem, "no memory for a message handle");
     unlink_unexpected(g, *u);
     fill(s, u->header.source, u->header.tag, u->bytes);
-    *m = Message{{Kind::message, 0}, nullptr, u, &c, nullptr};
-    if (!obj::is_predefined(c)) obj::retain(c);
     *found = true;
     *out = m;
     return Err::ok;
@@ -181,17 +192,36 @@ Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
     return err;
 }
 
+static void free_message(LaneGuard& g, Message& m) {
+    if (!obj::is_predefined(*m.comm)) obj::release(*m.comm);
+    m.kind = Kind::dead;
+    g.lane.requests.give(&m);
+}
+
+// A matched message that is here, for a dense buffer that can hold it: no request.
+static bool receive_matched(Process& p, const Buffer& b, Message** message, Status* s) {
+    Message& m = **message;
+    if (m.comm == nullptr || !type::is_dense(*b.type)) return false;
+    LaneGuard g(*p.lane);
+    Unexpected& u = *m.unexpected;
+    if (!u.ready || u.sync || u.offered || u.data != nullptr || u.bytes > type::bytes_of(b)) return false;
+    copy_small(anonymous(b.base), u.small, static_cast<size_t>(u.bytes));
+    fill(s, u.header.source, u.header.tag, u.bytes);
+    free_unexpected(g, u);
+    free_message(g, m);
+    *message = nullptr;
+    return true;
+}
+
 Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
     LaneGuard g(*p.lane);
     Message* m = *message;
     const bool nobody = m->comm == nullptr;
-    Unexpected* u = nobody ? nullptr : unexpected_of(g, *m);
     Comm& c = nobody ? p.self : *m->comm;
-    const bool there = u != nullptr || nobody;
-    Request* r = there ? make_request(g, c, b, obj::proc_null, obj::any_tag, Request::is_recv) : nullptr;
+    Request* r = make_request(g, c, b, obj::proc_null, obj::any_tag, Request::is_recv);
     if (r == nullptr) {
         obj::blame(&c);
-        return fail(Err::no_mem, "no memory for a %s", there ? "request" : "message");
+        return fail(Err::no_mem, "no memory for a request");
     }
     *message = nullptr;
     *out = r;
@@ -200,15 +230,13 @@ Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
         complete(g, *r, 0);
         return Err::ok;
     }
-    take_unexpected(g, p, *r, *u);
-    if (!obj::is_predefined(c)) obj::release(c);
-    m->kind = Kind::dead;
-    g.lane.requests.give(m);
+    take_unexpected(g, p, *r, *m->unexpected);
+    free_message(g, *m);
     return Err::ok;
 }
 
 Err mrecv(Process& p, Buffer b, Message** message, Status* s) {
-    if (receive_kept(p, b, message, s, true)) return Err::ok;
+    if (receive_matched(p, b, message, s)) return Err::ok;
     const Comm* comm = (*message)->comm;
     Request* r = nullptr;
     WEFT_TRY(imrecv(p, b, message, &r));

@@ -17,10 +17,10 @@ Err waited(Process& p, p2p::Request*& r, p2p::Status* s) {
     return p2p::wait_inline(p, &r, s) ? Err::ok : p2p::wait_request(p, &r, s);
 }
 Err matched(Process& p, p2p::Envelope e, p2p::Message** m, p2p::Status* s) {
-    return p2p::mprobe_inline(p, p.world, e, m, s) ? Err::ok : p2p::mprobe(p, p.world, e, m, s);
+    return p2p::mprobe(p, p.world, e, m, s);
 }
 Err received(Process& p, type::Buffer b, p2p::Message** m, p2p::Status* s) {
-    return p2p::mrecv_inline(p, b, m, s) ? Err::ok : p2p::mrecv(p, b, m, s);
+    return p2p::mrecv(p, b, m, s);
 }
 
 void send_all(Process& p, int tag, int rounds) {

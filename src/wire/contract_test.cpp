@@ -23,11 +23,11 @@ namespace {
 struct ShmPair {
     static constexpr bool delivers = true;
     static constexpr size_t largest_bulk = wire::shm::largest_chunk;
-    explicit ShmPair(wire::shm::Taking::Choice choice = wire::shm::Taking::automatic)
+    explicit ShmPair(bool claim_lines = false)
         : bytes(wire::shm::Layout{2}.bytes()), memory(aligned_alloc(4096, bytes), free) {
         memset(memory.get(), 0, bytes);
-        EXPECT_EQ(a.open(static_cast<char*>(memory.get()), 2, 0, false, choice), Err::ok);
-        EXPECT_EQ(b.open(static_cast<char*>(memory.get()), 2, 1, false, choice), Err::ok);
+        EXPECT_EQ(a.open(static_cast<char*>(memory.get()), 2, 0, false, claim_lines), Err::ok);
+        EXPECT_EQ(b.open(static_cast<char*>(memory.get()), 2, 1, false, claim_lines), Err::ok);
     }
     ~ShmPair() {
         a.close();
@@ -183,51 +183,9 @@ TYPED_TEST(WireContract, WhatTheSinkLeavesIsOfferedAgain) {
 
 // ---- the shared-memory wire alone
 
-// A line that is kept stays readable for as long as that, however often its place is used again meanwhile.
-TEST(Shm, AKeptLineOutlivesItsPlace) {
-    ShmPair pair;
-    int sent = 0;
-    auto send = [&] {
-        Cell* c = pair.a.reserve(1);
-        if (c == nullptr) return false;
-        memcpy(c->payload, &sent, sizeof sent);
-        pair.a.commit(1, c, Header{1, sizeof sent, 0, 0, sent, 0});
-        ++sent;
-        return true;
-    };
-    auto value_of = [](const Cell* c) {
-        int v;
-        memcpy(&v, c->payload, sizeof v);
-        return v;
-    };
-    struct Drop {
-        bool take(uint64_t, const Cell&) { return false; }
-        bool arrive(int, const Header&, const char*, const char*) { return true; }
-    };
-    wire::shm::Shm::In& in = pair.b.in[0];
-    for (int round = 0; round < 300; ++round) {
-        const int kept = sent;
-        ASSERT_TRUE(send());
-        const wire::shm::Shm::Next next = pair.b.look(in);
-        ASSERT_TRUE(next.here());
-        pair.b.keep(in, next);
-        for (int more = round; more > 0; --more) {
-            ASSERT_TRUE(send());
-            ASSERT_EQ(value_of(in.kept), kept);
-            ASSERT_TRUE(pair.b.poll(Drop{}));
-        }
-        while (send()) {}   // as far as the ring goes: over the place, where it has been given back
-        ASSERT_EQ(value_of(in.kept), kept);
-        ASSERT_EQ(in.kept->tag, kept);
-        in.kept = nullptr;
-        while (pair.b.poll(Drop{})) {}
-    }
-}
-
-// Litmus of commit/poll: whatever the interleaving, a message that is seen is whole, in order, and seen once; also while
-// the reader changes its mind about where in a line chunks should begin.
-void stream_is_whole_and_in_order(wire::shm::Taking::Choice choice) {
-    ShmPair pair(choice);
+// Litmus of commit/poll: whatever the interleaving, a message that is seen is whole, in order, and seen once.
+void stream_is_whole_and_in_order(bool claim_lines) {
+    ShmPair pair(claim_lines);
     constexpr int messages = 200000;
     std::thread sender([&] {
         std::mt19937 random(3);
@@ -268,8 +226,8 @@ void stream_is_whole_and_in_order(wire::shm::Taking::Choice choice) {
             memcpy(word, payload, sizeof word);
             if (h.flags & wire::has_bulk) {
                 const auto wanted = static_cast<char>(*next & 0xff);
-                EXPECT_TRUE(std::all_of(bulk, bulk + (word[1] & 0x7fffffff), [&](char c) { return c == wanted; }));
-                shm.take_lines(bulk, word[1] & 0x7fffffff);
+                EXPECT_TRUE(std::all_of(bulk, bulk + (word[1]), [&](char c) { return c == wanted; }));
+                shm.claim_lines(bulk, word[1]);
             } else {
                 EXPECT_EQ(word[0], static_cast<uint32_t>(*next));
                 EXPECT_EQ(word[1], ~static_cast<uint32_t>(*next));
@@ -279,18 +237,13 @@ void stream_is_whole_and_in_order(wire::shm::Taking::Choice choice) {
         }
     };
     int next = 0;
-    std::mt19937 random(5);
     while (next < messages) {
         if (!pair.b.poll(Check{&next, pair.b})) os::yield_cpu();
-        if (random() % 4 != 0) continue;
-        alignas(64) static char place[64];
-        const auto at = random() % 64;
-        for (int twice = 0; twice < 2; ++twice) pair.b.expect_at(0, place + at);
     }
     sender.join();
 }
-TEST(Shm, ConcurrentStreamIsWholeAndInOrder) { stream_is_whole_and_in_order(wire::shm::Taking::leave); }
-TEST(Shm, ConcurrentStreamIsWholeAndInOrderWhereLinesAreTaken) { stream_is_whole_and_in_order(wire::shm::Taking::take); }
+TEST(Shm, ConcurrentStreamIsWholeAndInOrder) { stream_is_whole_and_in_order(false); }
+TEST(Shm, ConcurrentStreamIsWholeAndInOrderWhereLinesAreClaimed) { stream_is_whole_and_in_order(true); }
 
 // Litmus of sleep/ring_bell: no message is slept through, however the two meet. A lost wake-up shows as a sleep that ends
 // by its time-out.

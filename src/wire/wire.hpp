@@ -13,7 +13,6 @@ namespace weft::wire {
 
 inline constexpr int inline_bytes = 48;  // payload that shares the header's cache line
 inline constexpr uint8_t has_bulk = 0x80;   // header flag: payload starts with a BulkRef
-inline constexpr uint8_t more_bulk = 0x40;  // and the writer goes on with another chunk at once
 
 // The header, as its sender gives it and its receiver gets it.
 struct Header {
@@ -27,10 +26,8 @@ struct Header {
 
 // Where a chunk lies.
 struct BulkRef {
-    uint32_t position;    // free-running, modulo 2^32: in the bulk part of its own ring,
-    uint32_t bytes : 31;
-    uint32_t lent : 1;    // or in that of the ring the other way, where its writer has read what was there
-    uint32_t returned;    // how far its writer's own ring has come back to it by such chunks
+    uint32_t position;    // free-running, modulo 2^32, in the bulk part of its ring
+    uint32_t bytes;
 };
 
 // The line that travels. `word` publishes it: written last with release, and read first with acquire; its lowest byte is

@@ -13,7 +13,7 @@ struct Null {
 
     WEFT_INLINE Cell* reserve(int) { return &cell; }
     char* reserve_bulk(int, size_t bytes, BulkRef* ref) {
-        *ref = BulkRef{0, static_cast<uint32_t>(bytes), 0, 0};
+        *ref = BulkRef{0, static_cast<uint32_t>(bytes)};
         return bulk;
     }
     WEFT_INLINE void commit(int, Cell* c, const Header& h) {

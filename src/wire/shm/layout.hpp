@@ -22,14 +22,12 @@ inline constexpr int max_ranks = 1024;
 struct Ring {
     // Written by the reader, read by the writer only when it seems full.
     alignas(64) std::atomic<uint32_t> consumed;       // cells given back, free-running
-    std::atomic<uint32_t> bulk_freed;                 // bulk bytes given back, free-running; but for
-    std::atomic<uint32_t> lent_from, lent_to;         // what the reader has filled again, with chunks of its own to the writer
+    std::atomic<uint32_t> bulk_freed;                 // bulk bytes given back, free-running
     std::atomic<uint32_t> over_credit;                // 1 while the reader keeps more of this ring's messages than its credit
     // Written by the reader when its attention changes: 1 while it polls this ring, 0 when the writer must ring the bell.
     alignas(64) std::atomic<uint32_t> polled;
-    std::atomic<uint32_t> phase;                      // a hint: where in a line the reader's buffers begin
     alignas(64) Cell cells[ring_cells];
-    alignas(64) char bulk[bulk_bytes + 64];           // chunks begin at any place in a line
+    alignas(64) char bulk[bulk_bytes];                // chunks begin at a line
 };
 
 // How a rank is called and woken.
@@ -38,13 +36,7 @@ struct Door {
     std::atomic<uint32_t> asleep;
     std::atomic<int32_t> pid;                         // 0 until the rank has joined
     alignas(64) std::atomic<uint64_t> bells[max_ranks / 64];  // one bit per sender whose ring is not being polled
-    alignas(64) std::atomic<uint32_t> unasked;        // a hint: sizes of messages that need not be offered to this rank
-};
-
-// What a transfer's sides claim at once where each copies straight from buffer to buffer; 0, 0 where it goes in pieces.
-struct Blocks {
-    uint32_t of[2];  // by Transfer::Side
-    bool any() const { return of[0] != 0; }
+    alignas(64) std::atomic<uint32_t> eager_max;      // a hint: bytes of a message that this rank wants without an offer; 0: not known yet
 };
 
 // One large message on its way (see transfer.hpp). Made by the sender, accepted by the receiver; the sender uses it again
@@ -58,7 +50,7 @@ struct alignas(64) Transfer {
     std::atomic<uint32_t> state;        // State
     std::atomic<uint32_t> receiver_done;
     std::atomic<uint32_t> fault;        // Fault: why a copy failed
-    Blocks blocks;                      // the receiver's choice: if any, the sender writes straight into its memory
+    uint32_t block;                     // bytes that each side copies at once by split CMA; 0: pipelined copy. The receiver's choice
     alignas(64) std::atomic<uint64_t> claimed;  // bytes given to a copier
     // Bytes copied, by which side: each number has one writer. The sender looks at `left` all the time, the receiver at
     // `arrived`; with pieces each writes the same line that it looks at, and none goes to and fro.

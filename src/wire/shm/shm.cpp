@@ -7,12 +7,12 @@
 
 namespace weft::wire::shm {
 
-Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, Taking::Choice choice) {
+Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, bool claim_lines) {
     base_ = base;
     layout_ = Layout{node_ranks};
     ranks = node_ranks;
     me = node_rank;
-    taking.start(choice);
+    claim.start(claim_lines);
     can_fence_.store(can_fence, std::memory_order_relaxed);
     all_polled.store(ranks <= always_polled || !can_fence, std::memory_order_relaxed);
     const auto n = static_cast<size_t>(ranks);
@@ -26,12 +26,10 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, Taking:
     for (int p = 0; p < ranks; ++p) {
         auto* to = reinterpret_cast<Ring*>(base + layout_.ring(p, me));
         auto* from = reinterpret_cast<Ring*>(base + layout_.ring(me, p));
-        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, bulk_bytes, 0, false, 0, 0};
+        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, bulk_bytes, false, 0, 0};
         in[p].cells = from->cells;
         in[p].ring = from;
         in[p].peer = p;
-        in[p].over = true;
-        in[p].lent_at = ~0u;
         if (all_polled.load(std::memory_order_relaxed) && p != me) activate(p);
     }
     door(me)->pid.store(os::process_id(), std::memory_order_release);
@@ -56,12 +54,6 @@ bool Shm::refresh(Out& o) {
     if (o.tail == o.limit) return false;
     if (WEFT_UNLIKELY(o.over_credit != 0)) o.limit = o.tail + 1;
     return true;
-}
-
-void Shm::save_kept(In& i) {
-    if (i.kept == &i.spare) return;
-    memcpy(static_cast<void*>(&i.spare), i.kept, sizeof i.spare);
-    i.kept = &i.spare;
 }
 
 void Shm::ring_bell(int peer) {

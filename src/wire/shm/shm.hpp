@@ -9,8 +9,8 @@
 #pragma once
 #include "base/copy.hpp"
 #include "os/futex.hpp"
+#include "wire/shm/claim.hpp"
 #include "wire/shm/layout.hpp"
-#include "wire/shm/taking.hpp"
 
 namespace weft::wire::shm {
 
@@ -24,10 +24,9 @@ struct Shm {
         uint32_t tail;          // next cell to write, free-running
         uint32_t limit;         // first one that is not known to be free
         Ring* ring;
-        uint32_t bulk_tail;     // next free line of bulk, | where in a line the last chunk began: its phase
+        uint32_t bulk_tail;     // next free line of bulk
         uint32_t bulk_next;     // bulk_tail once the reserved chunk is committed
         uint32_t bulk_limit;    // may be written to without another look: all before this position
-        uint32_t returned;      // the end of the last chunk that the peer has sent in this ring (see lend())
         bool awaited;           // before the chunk reserved last, one had come from the peer: it may be waiting for this one
         uint32_t held;          // the owner has queued sends for this peer: reserve() finds nothing
         uint32_t over_credit;   // what the ring said at the last refresh(), see within_credit()
@@ -41,25 +40,11 @@ struct Shm {
         int32_t peer;
         bool active;
         bool busy;                    // had traffic since the last sweep
-        uint8_t phase_before;         // of the last expect_at()
-        const Cell* kept;             // see keep(); null: none
-        // The last train: the chunks that its writer wrote one after the other. Where this rank answers in bulk, it is held:
-        // not given back before the next one comes, and lent to the writer of this ring meanwhile.
-        bool holding;
-        bool answered;                // this rank has sent bulk to `peer` since the train began
-        bool over;                    // it has ended
         bool heard;                   // a chunk has come since this rank's last one to `peer`
-        uint32_t held_from, held_to;  // what of it is neither given back nor lent, to the byte
-        uint32_t lent_start, lent_to; // the end of what had been lent when it began, and of what is now
-        uint32_t lent_at;             // the cell of the last place lent, and how to take that back
-        struct {
-            uint32_t held_from, lent_to;
-        } before;
-        Cell spare;
     };
 
     // Maps its structures onto [base, base + Layout::bytes()). Err::no_mem when out of memory.
-    Err open(char* base, int ranks, int me, bool can_fence, Taking::Choice = Taking::automatic);
+    Err open(char* base, int ranks, int me, bool can_fence, bool claim_lines = false);
     void close();
 
     WEFT_INLINE Cell* reserve(int peer) { return reserve(out[peer]); }
@@ -100,15 +85,6 @@ struct Shm {
     }
     // Whether `cells` cells with up to `chunk` bytes of bulk each surely fit now. Reserves nothing.
     bool has_room(int peer, uint32_t cells, size_t chunk);
-    // The reader copies what comes from `peer` to `to`: chunks should begin there within a line. The writer is
-    // told when two in a row agree, so that buffers of all kinds in turn do not make the line go to and fro.
-    void expect_at(int peer, const void* to) {
-        In& i = in[peer];
-        const auto phase = static_cast<uint8_t>(reinterpret_cast<uintptr_t>(to) & 63);
-        if (phase == i.phase_before && phase != i.ring->phase.load(std::memory_order_relaxed))
-            i.ring->phase.store(phase, std::memory_order_relaxed);
-        i.phase_before = phase;
-    }
 
     // Credit. The reader says when it keeps more of what `peer` sent than its credit allows. The writer reads that with the line of
     // freed cells, so only when its ring looks full; while over credit its ring always looks full, so every message comes by there.
@@ -119,9 +95,9 @@ struct Shm {
         return o.over_credit == 0;
     }
 
-    // Sizes of messages (a bit each, as the caller counts them) that this rank wants unasked; those that `peer` does.
-    void want_unasked(uint32_t sizes) { door(me)->unasked.store(sizes, std::memory_order_relaxed); }
-    uint32_t unasked_by(int peer) const { return door(peer)->unasked.load(std::memory_order_relaxed); }
+    // Up to how many bytes this rank, or `peer`, wants messages eagerly; 0: it has not said so yet.
+    void want_eager(uint32_t bytes) { door(me)->eager_max.store(bytes, std::memory_order_relaxed); }
+    uint32_t eager_wanted_by(int peer) const { return door(peer)->eager_max.load(std::memory_order_relaxed); }
 
     // While held, reserve() finds nothing for `peer`: sends queue behind those that already wait.
     void hold(int peer) {
@@ -161,9 +137,9 @@ struct Shm {
     bool poll_from(In& i, S&& sink) {
         uint32_t h = i.head.load(std::memory_order_relaxed);
         const uint32_t start = h;
-        // In a burst the lines that come next are called for while this one is handled; where lines are taken they are here. (At
+        // In a burst the lines that come next are called for while this one is handled; where lines are claimed they are here. (At
         // the end of a lap these are lines of the bulk part instead: to mask them off costs more than they do.)
-        const size_t ahead = taking.now ? 0 : 4 * sizeof(Cell);
+        const size_t ahead = claim.on ? 0 : 4 * sizeof(Cell);
         for (; h - start < burst; ++h) {
             const Next n = look_at(i, h);
             if (!n.here()) break;
@@ -178,35 +154,31 @@ struct Shm {
                 bulk = chunk_at(i, ref);
             }
             if (!sink.arrive(i.peer, header, c.payload, bulk)) break;
-            if (bulk != nullptr) {
-                const bool more = (header.flags & more_bulk) != 0;
-                free_chunk(i, ref, more);
-                taking.read(&i, ref.bytes, more && !look_at(i, h + 1).here());
-            }
+            if (bulk != nullptr) free_chunk(i, ref);
         }
         if (h == start) return false;
-        if (taking.now)
+        if (claim.on)
             for (uint32_t k = start; k != h; ++k) i.cells[k & mask].payload[inline_bytes - 1] = 0;
         consumed(i, h);
         return true;
     }
     WEFT_INLINE const char* chunk_at(const In& i, BulkRef ref) const {
-        return (ref.lent ? out[i.peer].ring : i.ring)->bulk + (ref.position & (bulk_bytes - 1));
+        return i.ring->bulk + (ref.position & (bulk_bytes - 1));
     }
-    // The reader is done with a chunk; `more`: its writer goes on with another at once.
-    void free_chunk(In& i, BulkRef ref, bool more);
+    // The reader is done with a chunk.
+    void free_chunk(In& i, BulkRef ref);
     // memcpy out of a chunk, for the last time.
     void copy_out(void* to, const char* chunk, size_t bytes) const {
-        if (taking.now) taking.copy(to, chunk, bytes);
+        if (claim.on) claim.copy(to, chunk, bytes);
         else memcpy(to, chunk, bytes);
     }
     // The same for a chunk that was read otherwise.
-    void take_lines(const char* chunk, size_t bytes) const {
-        if (taking.now) take_each(chunk, bytes);
+    void claim_lines(const char* chunk, size_t bytes) const {
+        if (claim.on) claim_each(chunk, bytes);
     }
     // The reader is done with the next message.
     WEFT_INLINE void consumed(In& i, const Next& n) {
-        if (taking.now) n.cell->payload[inline_bytes - 1] = 0;   // read already
+        if (claim.on) n.cell->payload[inline_bytes - 1] = 0;   // read already
         consumed(i, n.index + 1);
     }
     // The reader is done with all cells before `h`. The writer is told only every quarter of a lap: it looks when it is full.
@@ -215,15 +187,8 @@ struct Shm {
         i.busy = true;
         if (WEFT_UNLIKELY(h - i.published >= ring_cells / 4)) publish(i, h);
     }
-    // Moves past the next message, whose line can be read at `kept` until that is set to null. One of each ring at a time: the
-    // caller sees to it that none is kept. Its place is given back like any other; only then is it copied.
-    WEFT_INLINE void keep(In& i, const Next& n) {
-        i.kept = n.cell;
-        consumed(i, n.index + 1);
-    }
     void publish(In& i, uint32_t h) {
         i.published = h;
-        if (WEFT_UNLIKELY(i.kept != nullptr)) save_kept(i);
         i.ring->consumed.store(h, std::memory_order_release);  // pairs with refresh()
         notify(i.peer);                                        // it may wait for room
         if (WEFT_UNLIKELY(unpolled_ != 0) && --unpolled_ == 0) resume_polling();
@@ -252,21 +217,15 @@ struct Shm {
     In* in = nullptr;
     int ranks = 0, me = 0;
     int active_count = 0;
-    Taking taking{};
+    Claim claim{};
     std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; peeked at without the guard
 
     static constexpr uint32_t near_bytes = 64 * 1024;   // of the ring that are used while all of it is free
-    static constexpr uint32_t phased_bytes = 4096;      // least chunk that begins where the reader's buffer does in a line
     static constexpr uint32_t demoted_bytes = 1024;     // docs/experiments/008-who-copies.md
-    static constexpr uint32_t hold_bytes = 256 * 1024;  // the rest has room for one chunk of any size, wherever it begins
 
 private:
     bool refresh(Out& o);
-    bool lend(In& i, uint32_t bytes, BulkRef* ref);
-    void give_back(In& i, uint32_t position);
     static bool place(Out& o, uint32_t room, uint32_t* start);
-    static bool unread(const Out& o, uint32_t freed, uint32_t* from, uint32_t* bytes);
-    WEFT_COLD static void save_kept(In& i);
     WEFT_COLD void ring_bell(int peer);
     WEFT_COLD void answer_bells();
     void activate(int peer);

@@ -27,10 +27,10 @@ void offer(Transfer& t, const void* from, uint64_t bytes) {
     t.state.store(Transfer::offered, std::memory_order_relaxed);  // published by the message that carries the index
 }
 
-void accept(Transfer& t, void* to, uint64_t limit, Blocks blocks) {
+void accept(Transfer& t, void* to, uint64_t limit, uint32_t block) {
     t.to = reinterpret_cast<uint64_t>(to);
     t.limit = limit;
-    t.blocks = blocks;
+    t.block = block;
     clear(t, Transfer::receiver);
     t.state.store(Transfer::accepted, std::memory_order_release);  // pairs with accepted()
 }
@@ -45,7 +45,7 @@ static Transfer::Fault fault_of(int64_t result, int pid, Transfer::Side side, ui
 }
 
 uint64_t attach_block(Transfer& t, int pid, Transfer::Side side) {
-    const uint64_t block = t.blocks.any() ? t.blocks.of[side] : reading_block;
+    const uint64_t block = t.block != 0 ? t.block : reading_block;
     const uint64_t at = claim(t, block);
     if (at >= t.limit) return 0;
     const uint64_t n = t.limit - at < block ? t.limit - at : block;

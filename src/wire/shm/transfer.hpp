@@ -1,7 +1,7 @@
 // Large messages between two ranks of a node. Both sides claim blocks by one fetch-and-add; a claimed block travels
 //   in pieces   the sender copies it into its ring, the receiver out of it: two copies, but both in user space and at once
 //   by reading  the receiver alone, by cross-memory attach: when the sender is away
-//   in halves   both, by cross-memory attach: where that is faster than pieces (measured at run time, see lane/ways.hpp)
+//   in halves   both, by cross-memory attach: where that is faster than pieces (lane/machine.hpp)
 // so whoever is inside the library moves data. Included by p2p/. The claim counter makes all of it lock-free.
 //
 // Invariant: every byte below min(claimed, limit) belongs to exactly one copier. The sender's buffer is free when left ==
@@ -15,7 +15,8 @@ namespace weft::wire::shm {
 // message that carries the descriptor's index.
 void offer(Transfer& t, const void* from, uint64_t bytes);
 // Receiver: from now on blocks may be claimed. `to` null where the buffer is not one run of bytes.
-void accept(Transfer& t, void* to, uint64_t limit, Blocks blocks);
+// `block`: what each side copies at once by cross-memory attach; 0: in pieces.
+void accept(Transfer& t, void* to, uint64_t limit, uint32_t block);
 
 // Claims up to `block` bytes: their offset, or limit when nothing is left.
 inline uint64_t claim(Transfer& t, uint64_t block) {

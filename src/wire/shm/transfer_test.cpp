@@ -20,7 +20,7 @@ TEST(Transfer, EveryByteIsClaimedOnce) {
         auto t = std::make_unique<Transfer>();
         offer(*t, nullptr, limit);
         EXPECT_FALSE(accepted(*t));
-        accept(*t, nullptr, limit, Blocks{});
+        accept(*t, nullptr, limit, 0);
         ASSERT_TRUE(accepted(*t));
         std::vector<std::atomic<uint8_t>> owner(limit);
         auto copier = [&](Transfer::Side side, uint64_t block) {
@@ -47,7 +47,7 @@ TEST(Transfer, BothSidesCopyByAttach) {
     if (!can_attach(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
     auto t = std::make_unique<Transfer>();
     offer(*t, from.data(), from.size());
-    accept(*t, to.data(), to.size(), Blocks{{100'000, 40'000}});
+    accept(*t, to.data(), to.size(), 100'000);
     std::thread sender([&] { while (attach_block(*t, me, Transfer::sender) != 0) {} });
     while (attach_block(*t, me, Transfer::receiver) != 0) {}
     sender.join();
@@ -66,7 +66,7 @@ TEST(Transfer, ABadAddressEndsBothSidesAndSaysWhose) {
         for (Transfer::Fault fault : {Transfer::senders_buffer, Transfer::receivers_buffer}) {
             auto t = std::make_unique<Transfer>();
             offer(*t, fault == Transfer::senders_buffer ? nowhere : from.data(), from.size());
-            accept(*t, fault == Transfer::receivers_buffer ? nowhere : to.data(), from.size(), Blocks{{4096, 4096}});
+            accept(*t, fault == Transfer::receivers_buffer ? nowhere : to.data(), from.size(), 4096);
             while (attach_block(*t, me, copier) != 0) {}
             EXPECT_TRUE(all_left(*t));
             EXPECT_TRUE(all_arrived(*t));
@@ -74,7 +74,7 @@ TEST(Transfer, ABadAddressEndsBothSidesAndSaysWhose) {
         }
     auto t = std::make_unique<Transfer>();
     offer(*t, from.data(), from.size());
-    accept(*t, to.data(), from.size(), Blocks{{4096, 4096}});
+    accept(*t, to.data(), from.size(), 4096);
     while (attach_block(*t, 0x7fffffff, Transfer::receiver) != 0) {}   // nobody
     EXPECT_EQ(t->fault.load(), Transfer::refused);
 }
