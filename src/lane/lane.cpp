@@ -11,7 +11,7 @@ Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
     for (Ring2& b : unexpected) b.make_head();
     unexpected_all.make_head();
     unexpected_pool.open();
-    answer_pool.open();
+    control_pool.open();
     self = me;
     peers = static_cast<Peer*>(calloc(static_cast<size_t>(ranks) + 1, sizeof(Peer)));
     if (peers == nullptr) return fail(Err::no_mem, "no memory for the state of %d peers", ranks);
@@ -26,8 +26,9 @@ Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
 
 void Lane::close() {
     if (shm.ranks > 0) shm.close();
+    ids.close();
     unexpected_pool.close();
-    answer_pool.close();
+    control_pool.close();
     free(peers);
     peers = nullptr;
     free(null);

@@ -7,6 +7,7 @@
 #include "base/list.hpp"
 #include "base/pool.hpp"
 #include "lane/records.hpp"
+#include "lane/ids.hpp"
 #include "lane/machine.hpp"
 #include "os/spin.hpp"
 #include "wire/null/null.hpp"
@@ -35,7 +36,7 @@ struct Unexpected {
     uint8_t unused_;
     uint32_t transfer;    // index of the sender's descriptor, or no_transfer
     int64_t bytes;        // of the message
-    uint64_t cookie;      // the sender's request
+    uint64_t send;        // the sender's record: its identity; of a message to this very rank its address
     Link* taker;          // the receive that took it while data was still arriving
     char* data;           // heap copy, or null: `small`
     char small[wire::inline_bytes];
@@ -56,7 +57,7 @@ struct Peer : Link {          // Link: of Lane::pending_peers, while `pending` i
     Unexpected* open_unexpected;
     int64_t open_at;
     int64_t open_bytes;
-    uint64_t open_cookie;     // the synchronous send to answer when the last chunk is in; 0: nobody waits
+    uint64_t open_send;       // whom to send an SSEND_ACK when the last fragment is in; 0: nobody
     int64_t unexpected_bytes; // memory that this peer's unmatched messages take here
     uint32_t idle;            // rounds since its last piece, while one is due
     uint32_t awaiting;        // answers that this rank waits for from it
@@ -114,15 +115,16 @@ struct Lane {
     Ring2 unexpected[buckets];
     Ring2 unexpected_all;
 
-    Fifo moving;                           // transfers under way or offered
-    Fifo asked;                            // sends whose receive waits for an offer, when descriptors have run out
+    Fifo rndvs;                            // large messages offered or under way (p2p::Rndv)
+    Ids ids{};                             // of what the other side of a message may name: p2p::Rndv, synchronous sends
     uint32_t rounds = 0;                   // of looking at them
     int64_t arriving = 0;                  // bytes of the large messages that are on their way here
     Pool requests{64, 64};
     Pool persistent_pool{128, 16};         // p2p::Persistent
     Records unexpected_pool{sizeof(Unexpected)};
-    Records answer_pool{64};               // requests that send the protocol's own messages: nobody's handles
-    Pool moving_pool{64, 32};
+    Records control_pool{64};              // requests that send the protocol's own messages: nobody's handles
+    Pool rndv_pool{64, 32};
+    Pool transfer_pool{sizeof(wire::shm::Transfer), 8};  // descriptors that are not shared
     uint16_t transfers_free[wire::shm::transfers_per_rank];
     uint32_t transfers_free_count = 0;
     int self = 0;                          // this rank's number on the node

@@ -59,11 +59,12 @@ Err make_lane(Process& p) {
         new (p.lane) lane::Lane();
         return Err::ok;
     }
-    const Pool requests = p.lane->requests, persistent = p.lane->persistent_pool, moving = p.lane->moving_pool;
+    const Pool requests = p.lane->requests, persistent = p.lane->persistent_pool, rndv = p.lane->rndv_pool, transfers = p.lane->transfer_pool;
     new (p.lane) lane::Lane();
     p.lane->requests = requests;
     p.lane->persistent_pool = persistent;
-    p.lane->moving_pool = moving;
+    p.lane->rndv_pool = rndv;
+    p.lane->transfer_pool = transfers;
     return Err::ok;
 }
 

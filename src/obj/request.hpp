@@ -49,8 +49,8 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         flat = 2048,      // the buffer is `count` bytes of memory: `type` is that of bytes
         persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
     };
-    // What a queued send has left to do.
-    enum Stage : uint8_t { fresh, answer_please, answer_matched };
+    // What a queued request is to send: its message, or the protocol's own.
+    enum Stage : uint8_t { fresh, send_cts, send_ssend_ack };
 
     std::atomic<uint32_t> state;
     uint16_t flags;
@@ -64,6 +64,10 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
             const type::Type* type;
             int32_t rank;              // peer in comm, or any_source; the source once complete
             int32_t tag;
+        };
+        struct {          // a control message: identities of the other side's record and this one's
+            uint64_t to, from;
+            int64_t limit;
         };
         struct {          // special
             const RequestOps* ops;

@@ -1,15 +1,15 @@
-// Moving what is under way: arrivals, queued sends, large transfers; and waiting for it. Included by p2p/ and above.
+// One round of everything under way: arrivals, queued sends, rendezvous, upper floors' hooks; and waiting for it. Included by p2p/
+// and above.
 // progress() and progress_until() take the lane's guard themselves and run hooks with no lock held.
 #pragma once
 #include "lane/lane.hpp"
 #include "obj/process.hpp"
-#include "p2p/match.hpp"
+#include "p2p/deliver.hpp"
 #include "p2p/protocol.hpp"
+#include "p2p/queue.hpp"
 #include "type/predefined.hpp"
 
 namespace weft::p2p {
-
-using obj::Process;
 
 // One round for one lane, under its guard. True when something moved.
 bool poll_lane(LaneGuard&, Process&);
@@ -83,32 +83,6 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
         if (!over) over = done();
     }
 }
-
-// Whether `bytes` of `b` are sent eagerly: the small always, the large never, those between if the receiver wants them so.
-inline bool is_eager(const lane::Lane& l, int peer, const type::Buffer& b, int64_t bytes) {
-    if (bytes > l.limits.eager_max) return false;
-    return bytes < lane::rendezvous_min || !b.dense() || bytes <= static_cast<int64_t>(l.shm.eager_wanted_by(peer));
-}
-
-// Where queued work is put.
-// Sends as much of `r` to `peer` (a rank of the node) as the ring takes; true when nothing of it is left to send.
-bool push(LaneGuard&, int peer, Request& r);
-// Sends all of a message that is neither inline nor larger than what goes unasked, if the ring has room for it now: so it
-// needs no request. False: nothing happened.
-bool push_whole(LaneGuard&, int peer, const obj::Comm&, const type::Buffer&, int32_t tag, uint32_t context);
-// Queues `r` behind whatever waits for `peer`.
-void enqueue(LaneGuard&, int peer, Request& r);
-// push(), or enqueue() where something waits already or the ring is full.
-void push_or_enqueue(LaneGuard&, int peer, Request& r);
-
-// A receive and the send of this very rank that it matched: copied at once.
-void take_own(LaneGuard&, Request& r, const wire::Header&, Request& send, int64_t bytes);
-// A receive and the message it matched, whose data (or offer) is `u`; takes `u` over.
-void take_unexpected(LaneGuard&, Process&, Request& r, Unexpected& u);
-// Marks `r` complete with `bytes` received or sent; frees it where MPI_Request_free was called meanwhile.
-void complete(LaneGuard&, Request& r, int64_t bytes);
-// Sends the answer that tells `peer`'s synchronous send `cookie` of its match.
-void answer_matched(LaneGuard&, int peer, uint64_t cookie);
 
 // Makes `b`, which is dense, the buffer of `r`, which is then flat: held as the bytes it is, with no reference on its type.
 WEFT_INLINE void set_bytes(Request& r, const type::Buffer& b) {

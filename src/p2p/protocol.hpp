@@ -1,10 +1,12 @@
 // What travels between the two ends of a message: kinds of cells and their payloads. Included by p2p/ only.
 //
-//   eager, inline   message
-//   eager, bulk     first, more, more ...               chunks of one message are consecutive on their ring
-//   large           offer, then pieces                  the acceptance is a store to the transfer, not a message
-//   large, when descriptors have run out                offer, please, offer (to that receive), pieces
-//   synchronous     any of the above; `matched` answers an eager one, when all of it has come
+//   eager, inline      eager
+//   eager, fragments   eager_first, eager_next ...     fragments of one message are consecutive on their wire
+//   rendezvous         rts, then rndv_data             where both sides share the descriptor, the CTS is a store to it
+//                      rts, cts, rndv_data             where they do not
+//   synchronous        any of the above; `ssend_ack` follows an eager one, when all of it has come
+//
+// What names a record of the other side is an identity (lane/ids.hpp).
 #pragma once
 #include <cstdint>
 
@@ -12,34 +14,35 @@
 
 namespace weft::p2p {
 
-enum Cells : uint8_t { message = 1, first, more, offer, please, piece, matched };
+enum Cells : uint8_t { eager = 1, eager_first, eager_next, rts, cts, rndv_data, ssend_ack };
 
-enum HeaderFlags : uint8_t { wants_answer = 1 };  // synchronous: payload (message) or `cookie` (first) names the send
+enum HeaderFlags : uint8_t { wants_ack = 1 };  // synchronous: 8 bytes of identity precede the payload (eager), or First holds it
 
 struct First {
-    wire::BulkRef ref;        // this chunk; the message's `more` cells follow on the same ring
+    wire::BulkRef ref;        // this fragment; the others follow on the same wire
     int64_t bytes;            // of the whole message
-    uint64_t cookie;          // the send to answer
+    uint64_t send;            // whom to acknowledge to
 };
-struct Offer {
+struct Rts {
     int64_t bytes;
-    uint64_t cookie;          // the send
-    uint64_t receive;         // the receive it is for, where that has been asked for by `please`; else 0
-    uint32_t transfer;        // index among the sender's descriptors, or Unexpected::no_transfer
+    uint64_t send;            // the sender's record
+    uint32_t transfer;        // index among the sender's shared descriptors, or Unexpected::no_transfer
     uint32_t unused_;
 };
-struct Please {
-    uint64_t cookie;          // the send
-    uint64_t receive;
+struct Cts {
+    uint64_t send;            // the sender's record
+    uint64_t receive;         // the receiver's
+    int64_t limit;            // bytes that the receiver wants
 };
-struct Piece {
+struct Data {
     wire::BulkRef ref;
-    uint32_t transfer;
+    uint64_t receive;         // the receiver's record
     uint64_t at;              // offset in the message
 };
-struct Matched {
-    uint64_t cookie;          // the send
+struct SsendAck {
+    uint64_t send;
 };
-static_assert(sizeof(First) <= wire::inline_bytes && sizeof(Offer) <= wire::inline_bytes && sizeof(Piece) <= wire::inline_bytes);
+static_assert(sizeof(First) <= wire::inline_bytes && sizeof(Rts) <= wire::inline_bytes && sizeof(Cts) <= wire::inline_bytes &&
+              sizeof(Data) <= wire::inline_bytes);
 
 }  // namespace weft::p2p

@@ -16,7 +16,7 @@ bool take_chunk(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     wire::shm::Shm& shm = g.lane.shm;
     wire::shm::Shm::In& in = shm.in[from.peer];
     const Next n = shm.look(in);
-    if (!n.here() || !is_wanted(g, c, e, in, n, first, wire::has_bulk)) return false;
+    if (!n.here() || !is_wanted(g, c, e, in, n, eager_first, wire::has_bulk)) return false;
     First f;
     memcpy(&f, n.cell->payload, sizeof f);
     if (f.bytes != f.ref.bytes || f.bytes > type::bytes_of(b)) return false;

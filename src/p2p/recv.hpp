@@ -11,7 +11,7 @@ Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
 
 // Whether `n`, which is here, is the next message of `in` still, is of this kind, with these flags, and matches.
 WEFT_INLINE bool is_match(LaneGuard&, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n,
-                          Cells kind = message, uint8_t flags = 0) {
+                          Cells kind = eager, uint8_t flags = 0) {
     // Kind, flags and source in one compare; turn and number of bytes are masked out.
     const uint64_t want = wire::Cell::pack(wire::Header{kind, 0, flags, e.rank, 0, 0});
     return WEFT_LIKELY(in.head.load(std::memory_order_relaxed) == n.index && (n.word & ~uint64_t{0xff00ff}) == want &&
@@ -20,7 +20,7 @@ WEFT_INLINE bool is_match(LaneGuard&, const Comm& c, Envelope e, const wire::shm
 
 // The same, if nothing else is waited for or waits.
 WEFT_INLINE bool is_wanted(LaneGuard& g, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n,
-                           Cells kind = message, uint8_t flags = 0) {
+                           Cells kind = eager, uint8_t flags = 0) {
     lane::Lane& l = g.lane;
     return WEFT_LIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) == 0) &&
            is_match(g, c, e, in, n, kind, flags);

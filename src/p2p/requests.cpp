@@ -12,6 +12,37 @@ bool poll_special(Request& r) {
 
 }  // namespace
 
+Request* make_request(LaneGuard& g, obj::Comm& c, Buffer b, int32_t rank, int32_t tag, uint16_t flags) {
+    auto* r = static_cast<Request*>(g.lane.requests.take());
+    if (WEFT_UNLIKELY(r == nullptr)) return nullptr;
+    r->kind = Kind::request;
+    r->id = 0;
+    r->state.store(Request::pending, std::memory_order_relaxed);
+    r->stage = Request::fresh;
+    r->error = 0;
+    r->comm = &c;
+    r->buf = b.base;
+    r->rank = rank;
+    r->tag = tag;
+    flags |= set_buffer(*r, b);
+    if (WEFT_UNLIKELY(!r->type->is(type::Type::predefined))) {
+        type::retain(*r->type);
+        flags |= Request::counted;
+    }
+    if (WEFT_UNLIKELY(!obj::is_predefined(c))) {
+        obj::retain(c);
+        flags |= Request::holds_comm;
+    }
+    r->flags = flags;
+    return r;
+}
+
+void free_request_block(LaneGuard& g, Request& r) {
+    if (r.flags & Request::holds_comm) obj::release(*r.comm);
+    r.kind = Kind::dead;
+    g.lane.requests.give(&r);
+}
+
 void wait(Process& p, Request& r) {
     progress_until(p, [&] { return r.done() || poll_special(r); }, &r);
 }

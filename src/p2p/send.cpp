@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "p2p/eager.hpp"
 #include "p2p/p2p.hpp"
 
 namespace weft::p2p {
@@ -13,14 +14,14 @@ Err send_self(LaneGuard& g, Request& r, bool copy) {
     Lane& l = g.lane;
     const Buffer b{r.buf, r.count, r.type};
     const int64_t bytes = b.bytes();
-    const wire::Header h{message, 0, 0, r.comm->rank, r.tag, context_of(r)};
+    const wire::Header h{eager, 0, 0, r.comm->rank, r.tag, context_of(r)};
     if (Request* receive = match_posted(g, h); receive != nullptr) {
         take_own(g, *receive, h, r, bytes);
         return Err::ok;
     }
     Unexpected* u = add_unexpected(g, l.self, h, bytes, !copy);
     if (u == nullptr) return fail(Err::no_mem, "no memory for a message of %ld bytes to itself", static_cast<long>(bytes));
-    u->cookie = reinterpret_cast<uint64_t>(&r);
+    u->send = reinterpret_cast<uint64_t>(&r);
     if (!copy) return Err::ok;
     if (bytes > wire::inline_bytes && (u->data = static_cast<char*>(malloc(static_cast<size_t>(bytes)))) == nullptr) {
         unlink_unexpected(g, *u);
@@ -57,7 +58,7 @@ Err start_send(LaneGuard& g, Request& r, const obj::Route& to, bool copy_self) {
     switch (to.way) {
     case obj::Route::shm: push_or_enqueue(g, to.peer, r); return Err::ok;
     case obj::Route::null_wire: {
-        g.lane.null->commit(to.peer, g.lane.null->reserve(to.peer), wire::Header{offer, 0, 0, 0, 0, 0});
+        g.lane.null->commit(to.peer, g.lane.null->reserve(to.peer), wire::Header{rts, 0, 0, 0, 0, 0});
         complete(g, r, r.count * r.type->size);
         return Err::ok;
     }

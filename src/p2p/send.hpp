@@ -23,7 +23,7 @@ WEFT_INLINE bool send_inline(Process& p, const Comm& c, const void* data, int64_
     lane::Lane& l = *p.lane;
     // Built late, so that few values are alive at once.
     const auto header = [&] {
-        return wire::Header{message, static_cast<uint8_t>(bytes), 0, c.rank, e.tag, c.context + e.coll};
+        return wire::Header{eager, static_cast<uint8_t>(bytes), 0, c.rank, e.tag, c.context + e.coll};
     };
     lane::LaneTry guard(l);
     if (WEFT_UNLIKELY(!guard)) return false;

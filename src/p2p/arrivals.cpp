@@ -1,0 +1,164 @@
+#include "p2p/arrivals.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "p2p/rndv.hpp"
+
+namespace weft::p2p {
+
+using wire::Header;
+
+namespace {
+
+template <class T>
+T read(const char* payload) {
+    T t;
+    memcpy(&t, payload, sizeof t);
+    return t;
+}
+
+}  // namespace
+
+bool Arrivals::arrive(int peer, const Header& h, const char* payload, const char* chunk) {
+    switch (h.kind) {
+    case eager: return arrive_eager(peer, h, payload);
+    case eager_first: return arrive_first(peer, h, payload, chunk);
+    case eager_next: arrive_fragment(peer, chunk, read<wire::BulkRef>(payload).bytes); return true;
+    case rts: return arrive_rts(peer, h, payload);
+    case cts: arrive_cts(g, read<Cts>(payload)); return true;
+    case rndv_data: arrive_data(g, read<Data>(payload), chunk); return true;
+    case ssend_ack: arrive_ssend_ack(peer, payload); return true;
+    }
+    return true;
+}
+
+// Whether a message that no receive matches has to stay in its wire.
+bool Arrivals::must_stay(int peer, int64_t bytes) {
+    const int64_t kept = g.lane.peers[peer].unexpected_bytes + static_cast<int64_t>(sizeof(Unexpected));
+    return WEFT_UNLIKELY(kept + bytes > g.lane.limits.credit) && !drains_beyond_credit(peer);
+}
+
+// One that is taken beyond the credit tells its sender, whose further sends are not complete before they are matched: so no more
+// comes than the sender itself has under way.
+bool Arrivals::drains_beyond_credit(int peer) {
+    if (!must_drain(g, peer)) return false;
+    if (lane::Peer& from = g.lane.peers[peer]; !from.over_credit) {
+        from.over_credit = true;
+        g.lane.shm.tell_over_credit(peer, true);
+    }
+    return true;
+}
+
+// There is no memory for an unmatched message. It stays in its wire, for its receive to find it there, unless something
+// behind it is waited for. Returns false, as arrive() does then.
+bool Arrivals::stay_without_memory(int peer, int64_t bytes) {
+    if (must_drain(g, peer)) out_of_memory(bytes, peer);
+    return false;
+}
+
+bool Arrivals::arrive_eager(int peer, const Header& h, const char* payload) {
+    Request* r = match_posted(g, h);
+    const bool ack = (h.flags & wants_ack) != 0;
+    const int skip = ack ? 8 : 0;
+    const int64_t bytes = h.bytes - skip;
+    const uint64_t send = ack ? read<uint64_t>(payload) : 0;
+    if (r != nullptr) {
+        const int64_t n = settle(*r, h, bytes);
+        store(*r, 0, payload + skip, n);
+        if (ack) send_ssend_ack(g, peer, send);
+        complete(g, *r, n);
+        return true;
+    }
+    if (must_stay(peer, bytes)) return false;
+    Unexpected* u = add_unexpected(g, peer, h, bytes, false);
+    if (u == nullptr) return stay_without_memory(peer, bytes);
+    memcpy(u->small, payload + skip, static_cast<size_t>(bytes));
+    u->ready = 1;
+    u->sync = ack;
+    u->send = send;
+    return true;
+}
+
+// A message of fragments that no receive matches yet. False: it stays.
+bool Arrivals::keep_first(int peer, const Header& h, const First& f) {
+    if (must_stay(peer, f.bytes)) return false;
+    auto* data = static_cast<char*>(malloc(static_cast<size_t>(f.bytes)));
+    Unexpected* u = data != nullptr ? add_unexpected(g, peer, h, f.bytes, false) : nullptr;
+    if (u == nullptr) {
+        free(data);
+        return stay_without_memory(peer, f.bytes);
+    }
+    u->data = data;
+    u->sync = (h.flags & wants_ack) != 0;
+    u->send = f.send;
+    g.lane.peers[peer].open = nullptr;
+    g.lane.peers[peer].open_unexpected = u;
+    return true;
+}
+
+bool Arrivals::arrive_first(int peer, const Header& h, const char* payload, const char* chunk) {
+    const First f = read<First>(payload);
+    lane::Peer& from = g.lane.peers[peer];
+    if (Request* r = match_posted(g, h); r != nullptr) {
+        settle(*r, h, f.bytes);
+        from.open = r;
+        from.open_unexpected = nullptr;
+        from.open_send = (h.flags & wants_ack) != 0 ? f.send : 0;
+    } else if (!keep_first(peer, h, f)) {
+        return false;
+    }
+    from.open_at = 0;
+    from.open_bytes = f.bytes;
+    arrive_fragment(peer, chunk, f.ref.bytes);
+    return true;
+}
+
+// The next fragment of the message that is open on `peer`'s wire.
+void Arrivals::arrive_fragment(int peer, const char* chunk, uint32_t bytes) {
+    lane::Peer& from = g.lane.peers[peer];
+    if (from.open != nullptr) store_chunk(g.lane, *static_cast<Request*>(from.open), from.open_at, chunk, bytes);
+    else g.lane.shm.copy_out(from.open_unexpected->data + from.open_at, chunk, bytes);
+    from.open_at += bytes;
+    if (from.open_at >= from.open_bytes) end_fragments(peer);
+}
+
+// A synchronous send is acknowledged after the last fragment: until then its sender still reads the buffer.
+void Arrivals::end_fragments(int peer) {
+    lane::Peer& from = g.lane.peers[peer];
+    if (from.open != nullptr) {
+        auto& r = *static_cast<Request*>(from.open);
+        from.open = nullptr;
+        if (from.open_send != 0) send_ssend_ack(g, peer, from.open_send);
+        complete(g, r, received(r, from.open_bytes));
+        return;
+    }
+    Unexpected* u = from.open_unexpected;
+    from.open_unexpected = nullptr;
+    u->ready = 1;
+    if (u->taker != nullptr) take_unexpected(g, p, *static_cast<Request*>(u->taker), *u);
+}
+
+bool Arrivals::arrive_rts(int peer, const Header& h, const char* payload) {
+    const Rts o = read<Rts>(payload);
+    if (Request* r = match_posted(g, h); r != nullptr) {
+        settle(*r, h, o.bytes);
+        accept_rts(g, *r, peer, o);
+        return true;
+    }
+    if (must_stay(peer, 0)) return false;
+    Unexpected* u = add_unexpected(g, peer, h, o.bytes, true);
+    if (u == nullptr) return stay_without_memory(peer, o.bytes);
+    u->send = o.send;
+    u->transfer = o.transfer;
+    return true;
+}
+
+void Arrivals::arrive_ssend_ack(int peer, const char* payload) {
+    auto* r = static_cast<Request*>(g.lane.ids.take(read<SsendAck>(payload).send));
+    if (r == nullptr) return;
+    --g.lane.peers[peer].awaiting;
+    complete(g, *r, type::Buffer{r->buf, r->count, r->type}.bytes());
+}
+
+}  // namespace weft::p2p

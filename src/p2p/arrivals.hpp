@@ -1,0 +1,51 @@
+// What a wire hands upward: the sink of every poll. Included by p2p/progress.cpp and its tests; all under the lane's guard.
+#pragma once
+#include "base/copy.hpp"
+#include "p2p/progress.hpp"
+
+namespace weft::p2p {
+
+struct Arrivals {
+    LaneGuard& g;
+    Process& p;
+
+    // The common case, in as few steps as there are: an inline message without an SSEND_ACK, for the oldest receive of its
+    // bucket, which names its source and tag and is a memcpy of sufficient size. ≤ 55 instructions, no call.
+    WEFT_INLINE bool take(uint64_t w, const wire::Cell& c) {
+        Lane& l = g.lane;
+        if (WEFT_UNLIKELY((w & 0xff00ff00) != static_cast<uint64_t>(eager) << 8 || l.posted_count == 0)) return false;
+        const int32_t source = wire::Cell::source_of(w);
+        Fifo& f = l.posted[lane::bucket_of(c.context, source)];
+        auto* r = static_cast<Request*>(f.head);
+        const int64_t n = wire::Cell::bytes_of(w);
+        if (WEFT_UNLIKELY(r == nullptr || r->rank != source || r->tag != c.tag || context_of(*r) != c.context ||
+                          !r->receives_plainly() || n > r->count))
+            return false;
+        if (n > wire::inline_bytes) __builtin_unreachable();
+        f.head = r->next;
+        --l.posted_count;
+        copy_small(r->buf, c.payload, static_cast<size_t>(n));
+        r->count = n;
+        // Release: pairs with Request::done(). The owner may free it from here on.
+        r->state.store(Request::complete, std::memory_order_release);
+        lane::wake_sleepers(l);
+        return true;
+    }
+
+    // Everything else. False: the message stays in its wire, and is offered again.
+    bool arrive(int peer, const wire::Header& h, const char* payload, const char* chunk);
+
+private:
+    bool must_stay(int peer, int64_t bytes);
+    WEFT_COLD bool drains_beyond_credit(int peer);
+    WEFT_COLD bool stay_without_memory(int peer, int64_t bytes);
+    bool arrive_eager(int peer, const wire::Header& h, const char* payload);
+    bool arrive_first(int peer, const wire::Header& h, const char* payload, const char* chunk);
+    bool keep_first(int peer, const wire::Header& h, const First& f);
+    void arrive_fragment(int peer, const char* chunk, uint32_t bytes);
+    void end_fragments(int peer);
+    bool arrive_rts(int peer, const wire::Header& h, const char* payload);
+    void arrive_ssend_ack(int peer, const char* payload);
+};
+
+}  // namespace weft::p2p

@@ -1,0 +1,111 @@
+#include "p2p/eager.hpp"
+
+#include <cstring>
+
+#include "base/copy.hpp"
+#include "p2p/progress.hpp"
+
+namespace weft::p2p {
+
+using type::Buffer;
+using wire::Cell;
+using wire::Header;
+
+namespace {
+
+// Whole pages, so that four fragments keep both sides busy, eight where they are 16 KiB or more; `least` where that would be
+// less: smaller ones cost more in headers than they gain.
+int64_t fragment_of(int64_t least, int64_t bytes) {
+    const int64_t quarter = (bytes / 4 + 4095) & ~int64_t{4095}, eighth = (bytes / 8 + 4095) & ~int64_t{4095};
+    const int64_t n = quarter < 16 * 1024 ? quarter : eighth < 16 * 1024 ? 16 * 1024 : eighth < 32 * 1024 ? eighth : 32 * 1024;
+    return n > least ? n : least;
+}
+
+// One fragment, from `sent` on. `send`: the request to acknowledge to, or null.
+bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_t n, Header h, Request* send) {
+    Lane& l = g.lane;
+    Cell* c = l.shm.reserve(peer);
+    if (c == nullptr) return false;
+    First f;
+    char* to = l.shm.reserve_bulk(peer, static_cast<size_t>(n), &f.ref);
+    if (to == nullptr) {
+        l.shm.discard(peer, c);
+        return false;
+    }
+    if (b.dense()) memcpy(to, b.data() + sent, static_cast<size_t>(n));
+    else type::pack(b, sent, n, to);
+    l.shm.written(peer, to, static_cast<size_t>(n));
+    h.flags |= wire::has_bulk;
+    if (sent == 0) {
+        f.bytes = b.bytes();
+        f.send = send != nullptr ? identity_of(g, peer, send) : 0;
+        h.kind = eager_first;
+        h.bytes = sizeof f;
+        memcpy(c->payload, &f, sizeof f);
+    } else {
+        h.kind = eager_next;
+        h.bytes = sizeof f.ref;
+        memcpy(c->payload, &f.ref, sizeof f.ref);
+    }
+    l.shm.commit(peer, c, h);
+    return true;
+}
+
+// What is left of `b` after `sent`.
+bool push_from(LaneGuard& g, int peer, const Buffer& b, const Header& h, Request* send, int64_t& sent) {
+    const int64_t bytes = b.bytes(), fragment = fragment_of(g.lane.limits.chunk, bytes);
+    do {
+        const int64_t n = bytes - sent < fragment ? bytes - sent : fragment;
+        if (!push_fragment(g, peer, b, sent, n, h, send)) return false;
+        sent += n;
+    } while (sent < bytes);
+    sent = 0;
+    ++g.lane.counters.sent_eager;
+    return true;
+}
+
+}  // namespace
+
+bool push_inline(LaneGuard& g, int peer, Request& r, Header h, bool ack) {
+    Lane& l = g.lane;
+    Cell* c = l.shm.reserve(peer);
+    if (c == nullptr) return false;
+    const Buffer b{r.buf, r.count, r.type};
+    const int64_t bytes = b.bytes();
+    const int skip = ack ? 8 : 0;
+    if (ack) {
+        const uint64_t id = identity_of(g, peer, &r);
+        memcpy(c->payload, &id, 8);
+    }
+    if (b.dense()) copy_small(c->payload + skip, b.data(), static_cast<size_t>(bytes));
+    else type::pack(b, 0, bytes, c->payload + skip);
+    h.bytes = static_cast<uint8_t>(bytes + skip);
+    ++l.counters.sent_inline;
+    l.shm.commit(peer, c, h);
+    return true;
+}
+
+bool push_fragments(LaneGuard& g, int peer, Request& r, Header h, bool ack) {
+    return push_from(g, peer, Buffer{r.buf, r.count, r.type}, h, ack ? &r : nullptr, g.lane.peers[peer].sent);
+}
+
+bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
+    Lane& l = g.lane;
+    const int64_t bytes = b.bytes();
+    if (bytes <= l.limits.inline_max || !is_eager(l, peer, b, bytes) || !l.shm.within_credit(peer)) return false;
+    const int64_t fragment = fragment_of(l.limits.chunk, bytes);
+    const Header h{eager_first, 0, 0, c.rank, tag, context};
+    if (bytes <= fragment) {
+        if (!push_fragment(g, peer, b, 0, bytes, h, nullptr)) return false;
+        ++l.counters.sent_eager;
+        return true;
+    }
+    const auto cells = static_cast<uint32_t>((bytes + fragment - 1) / fragment);
+    if (!l.shm.has_room(peer, cells, static_cast<size_t>(fragment))) return false;
+    int64_t sent = 0;
+    const bool all = push_from(g, peer, b, h, nullptr, sent);
+    if (!all) __builtin_trap();   // has_room() promised it
+    return true;
+}
+
+}  // namespace weft::p2p

@@ -1,0 +1,256 @@
+#include "p2p/rndv.hpp"
+
+#include <cstring>
+
+#include "base/copy.hpp"
+#include "os/memory.hpp"
+#include "p2p/progress.hpp"
+
+namespace weft::p2p {
+
+namespace shm = wire::shm;
+using shm::Transfer;
+using type::Buffer;
+using wire::Cell;
+using wire::Header;
+
+namespace {
+
+// Rounds without data after which the receiver takes the sender to be away, and turns to CMA get.
+constexpr uint32_t rounds_to_fallback = 500;
+
+Buffer buffer_of(const Request& r) { return Buffer{r.buf, r.count, r.type}; }
+
+bool may_attach(LaneGuard& g, int peer, uint64_t address) {
+    Lane& l = g.lane;
+    int8_t& attach = l.peers[peer].attach;
+    if (attach == 0) {
+        attach = l.limits.attach && shm::can_attach(l.shm.pid(peer), address) ? 1 : -1;
+        if (attach < 0) l.want_eager(INT32_MAX);
+    }
+    return attach > 0;
+}
+
+// What each side copies at once by split CMA: a third, so that the faster of the two takes the last one too, in whole pages;
+// no more than hides the time of the system call.
+uint32_t cma_block(int64_t bytes) {
+    constexpr int64_t largest = 256 * 1024;
+    const int64_t third = (bytes / 3 + 4095) & ~int64_t{4095};
+    return static_cast<uint32_t>(third < 4096 ? 4096 : third < largest ? third : largest);
+}
+
+// A record with a descriptor: `shared`, or one of its own. Null when out of memory.
+Rndv* make_record(LaneGuard& g, Request& r, int peer, Transfer* shared, bool sending, int64_t bytes) {
+    Lane& l = g.lane;
+    auto* m = static_cast<Rndv*>(l.rndv_pool.take());
+    if (m == nullptr) return nullptr;
+    auto* t = shared != nullptr ? shared : static_cast<Transfer*>(l.transfer_pool.take());
+    if (t == nullptr) {
+        l.rndv_pool.give(m);
+        return nullptr;
+    }
+    *m = Rndv{{nullptr}, t, &r, identity_of(g, peer, m), 0, bytes, peer, sending, shared != nullptr};
+    l.rndvs.push(m);
+    l.work.fetch_add(1, std::memory_order_relaxed);
+    return m;
+}
+
+void free_record(LaneGuard& g, Rndv& m, Link* before) {
+    Lane& l = g.lane;
+    if (!m.shared) l.transfer_pool.give(m.transfer);
+    else if (m.sending) l.transfers_free[l.transfers_free_count++] = static_cast<uint16_t>(m.transfer - l.shm.transfer(l.self, 0));
+    l.rndvs.remove(&m, before);
+    l.work.fetch_sub(1, std::memory_order_relaxed);
+    (void)l.ids.take(m.id);
+    l.rndv_pool.give(&m);
+}
+
+// Sender, pipelined copy: the next block into the wire. False when that is full or all is claimed.
+bool send_data(LaneGuard& g, Rndv& m) {
+    Lane& l = g.lane;
+    Transfer& t = *m.transfer;
+    if (t.claimed.load(std::memory_order_relaxed) >= t.limit || !l.peers[m.peer].pending.empty()) return false;
+    Cell* c = l.shm.reserve(m.peer);
+    if (c == nullptr) return false;
+    Data q{};
+    const auto size = static_cast<uint64_t>(l.limits.piece);
+    char* to = l.shm.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
+    const uint64_t at = to != nullptr ? shm::claim(t, size) : t.limit;
+    if (at >= t.limit) {
+        l.shm.discard(m.peer, c);
+        return false;
+    }
+    const uint64_t n = t.limit - at < size ? t.limit - at : size;
+    if (n != q.ref.bytes) {  // what is reserved and what is sent must be the same
+        l.shm.discard(m.peer, c);
+        to = l.shm.reserve_bulk(m.peer, n, &q.ref);
+    }
+    const Buffer b = buffer_of(*m.request);
+    if (b.dense()) {
+        prefetch_pages(b.data() + at + n, t.limit - at - n < size ? t.limit - at - n : size);
+        memcpy(to, b.data() + at, n);
+    } else {
+        type::pack(b, static_cast<int64_t>(at), static_cast<int64_t>(n), to);
+    }
+    q.receive = m.shared ? t.receive : m.other;
+    q.at = at;
+    memcpy(c->payload, &q, sizeof q);
+    l.shm.commit(m.peer, c, Header{rndv_data, sizeof q, wire::has_bulk, 0, 0, 0});
+    shm::add_copied(t.left.by[Transfer::sender], n);
+    return true;
+}
+
+// A block by CMA, if one is left and the kernel lets this process.
+bool attach(LaneGuard& g, Rndv& m) {
+    Lane& l = g.lane;
+    Transfer& t = *m.transfer;
+    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;  // the sender's line: looked at late
+    if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
+    const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending ? Transfer::sender : Transfer::receiver);
+    l.counters.attached_bytes += n;
+    l.shm.notify(m.peer);  // it may wait for the last block
+    return n != 0;
+}
+
+// Receiver of a pipelined copy: whether its sender seems to be away, so that a CMA get is to take over. Before this rank sleeps,
+// too: the sender may be away for long.
+bool sender_is_away(Lane& l, const Rndv& m) {
+    uint32_t& idle = l.peers[m.peer].idle;
+    if (l.sleepers.load(std::memory_order_relaxed) != 0) idle = rounds_to_fallback;
+    else if (idle < rounds_to_fallback) ++idle;
+    return idle >= rounds_to_fallback;
+}
+
+// Moves a block of an accepted transfer by the mover that is this side's now. `waited`: an older transfer of this round waits
+// for its sender; only that one counts rounds, as the sender, too, goes one by one.
+bool move_block(LaneGuard& g, Rndv& m, bool& waited) {
+    const Transfer& t = *m.transfer;
+    const bool pipelined = t.block == 0;
+    if (m.sending && pipelined) return send_data(g, m);
+    if (t.to == 0) return false;
+    if (pipelined) {
+        if (waited) return false;
+        waited = true;
+        if (!sender_is_away(g.lane, m)) return false;
+    }
+    return attach(g, m);
+}
+
+// Whose memory was to blame hears of that. A sender is done where only the receiver's is bad; a receiver never has its data.
+void note_fault(const Rndv& m, Request& r) {
+    const uint32_t fault = m.transfer->fault.load(std::memory_order_relaxed);
+    if (WEFT_LIKELY(fault == Transfer::none)) return;
+    const bool own = fault == (m.sending ? Transfer::senders_buffer : Transfer::receivers_buffer);
+    if (own) r.error = static_cast<uint8_t>(Err::buffer);
+    else if (!m.sending || fault == Transfer::refused) r.error = static_cast<uint8_t>(Err::other);
+}
+
+// This side's share is done: the request completes.
+void end_transfer(LaneGuard& g, Rndv& m) {
+    Lane& l = g.lane;
+    Transfer& t = *m.transfer;
+    Request& r = *m.request;
+    note_fault(m, r);
+    m.request = nullptr;
+    --l.peers[m.peer].awaiting;
+    if (!m.sending) {
+        if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
+        l.arriving -= m.bytes;
+        t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in is_over()
+        if (m.shared) l.shm.notify(m.peer);                   // it may wait for a descriptor
+    }
+    complete(g, r, m.bytes);
+}
+
+bool is_over(const Rndv& m) {
+    return m.request == nullptr && (!m.sending || !m.shared || m.transfer->receiver_done.load(std::memory_order_acquire) != 0);
+}
+
+}  // namespace
+
+bool push_rts(LaneGuard& g, int peer, Request& r) {
+    Lane& l = g.lane;
+    Cell* c = l.shm.reserve(peer);
+    if (c == nullptr) return false;
+    const Buffer b = buffer_of(r);
+    Rts o{b.bytes(), 0, Unexpected::no_transfer, 0};
+    if (l.transfers_free_count != 0) o.transfer = l.transfers_free[--l.transfers_free_count];
+    const bool shared = o.transfer != Unexpected::no_transfer;
+    Rndv* m = make_record(g, r, peer, shared ? l.shm.transfer(l.self, o.transfer) : nullptr, true, o.bytes);
+    if (m == nullptr) out_of_memory(o.bytes, peer);
+    o.send = m->id;
+    shm::offer(*m->transfer, b.dense() && shared ? b.data() : nullptr, static_cast<uint64_t>(o.bytes));
+    ++l.counters.sent_large;
+    ++l.peers[peer].awaiting;
+    memcpy(c->payload, &o, sizeof o);
+    l.shm.commit(peer, c, Header{rts, sizeof o, 0, r.comm->rank, r.tag, context_of(r)});
+    return true;
+}
+
+void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o) {
+    Lane& l = g.lane;
+    const Buffer b = buffer_of(r);
+    const int64_t room = b.bytes(), limit = o.bytes < room ? o.bytes : room;
+    const bool shared = o.transfer != Unexpected::no_transfer;
+    Rndv* m = make_record(g, r, peer, shared ? l.shm.transfer(peer, o.transfer) : nullptr, false, limit);
+    if (m == nullptr) out_of_memory(o.bytes, peer);
+    l.peers[peer].idle = 0;
+    l.arriving += limit;
+    ++l.peers[peer].awaiting;  // its data may lie behind messages that nobody asked for
+    Transfer& t = *m->transfer;
+    if (!shared) {
+        shm::offer(t, nullptr, static_cast<uint64_t>(o.bytes));
+        shm::accept(t, nullptr, static_cast<uint64_t>(limit), 0);
+        send_cts(g, peer, o.send, m->id, limit);
+        return;
+    }
+    // The one choice of a mover.
+    const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
+    t.receive = m->id;
+    shm::accept(t, attachable ? b.data() : nullptr, static_cast<uint64_t>(limit), attachable && l.limits.split_cma ? cma_block(limit) : 0);
+    l.shm.notify(peer);
+}
+
+void arrive_cts(LaneGuard& g, const Cts& q) {
+    auto* m = static_cast<Rndv*>(g.lane.ids.find(q.send));
+    if (m == nullptr) return;
+    m->other = q.receive;
+    shm::accept(*m->transfer, nullptr, static_cast<uint64_t>(q.limit), 0);
+}
+
+void arrive_data(LaneGuard& g, const Data& q, const char* chunk) {
+    Lane& l = g.lane;
+    auto* m = static_cast<Rndv*>(l.ids.find(q.receive));
+    if (m == nullptr || m->request == nullptr) return;
+    store_chunk(l, *m->request, static_cast<int64_t>(q.at), chunk, q.ref.bytes, l.arriving > l.limits.cache_bytes);
+    l.peers[m->peer].idle = 0;
+    l.counters.pieces_bytes += q.ref.bytes;
+    shm::add_copied(m->transfer->arrived.by[Transfer::receiver], q.ref.bytes);
+}
+
+// To look at all of a long window costs a quarter of what a block does, as the blocks themselves push it out of the nearest
+// cache. So a round in which data move, here or by what has arrived, leaves the rest of it to the next idle round, or to the 16th.
+bool move_transfers(LaneGuard& g, bool busy) {
+    Lane& l = g.lane;
+    const bool all = ++l.rounds % 16 == 0;
+    bool moved = false, waited = false;
+    int looked = 0;
+    Link* before = nullptr;
+    for (Link* n = l.rndvs.head; n != nullptr && (all || !(moved || (busy && looked == 2))); ++looked) {
+        auto* m = static_cast<Rndv*>(n);
+        n = n->next;
+        const Transfer& t = *m->transfer;
+        if (m->request != nullptr && shm::accepted(t)) {
+            if (!moved) moved = move_block(g, *m, waited);
+            if (m->sending ? shm::all_left(t) : shm::all_arrived(t)) {
+                end_transfer(g, *m);
+                moved = true;
+            }
+        }
+        if (is_over(*m)) free_record(g, *m, before);
+        else before = m;
+    }
+    return moved;
+}
+
+}  // namespace weft::p2p

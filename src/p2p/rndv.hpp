@@ -1,0 +1,36 @@
+// Rendezvous: RTS, CTS, data, done. Both sides have a record and a descriptor (claimed, left, arrived: wire/shm/layout.hpp), which
+// they share where they share memory. Movers work on the descriptor: pipelined copy, split CMA, CMA get. All of them claim from
+// it, so a transfer may change its mover. Included by p2p/ only; all under the lane's guard.
+#pragma once
+#include "p2p/match.hpp"
+#include "p2p/protocol.hpp"
+#include "wire/shm/transfer.hpp"
+
+namespace weft::p2p {
+
+// This side's record of a large message.
+struct Rndv : Link {
+    wire::shm::Transfer* transfer;
+    Request* request;    // null once it has completed (sender: the descriptor is still the receiver's)
+    uint64_t id;         // this record's identity
+    uint64_t other;      // the other side's record, where the descriptor is not shared
+    int64_t bytes;       // what will be reported
+    int32_t peer;
+    bool sending;
+    bool shared;         // one descriptor for both sides
+};
+static_assert(sizeof(Rndv) <= 64);
+
+// Sender: offers `r`'s data to whatever receive it matches. False when the wire is full.
+bool push_rts(LaneGuard&, int peer, Request& r);
+// Receiver: `r` has matched this RTS. Ends the job when out of memory.
+void accept_rts(LaneGuard&, Request& r, int peer, const Rts& o);
+// Sender: the receiver's answer, where the descriptor is not shared.
+void arrive_cts(LaneGuard&, const Cts&);
+// Receiver: data by pipelined copy.
+void arrive_data(LaneGuard&, const Data&, const char* chunk);
+
+// Moves a block of the oldest transfer that has one, and ends those that are over. `busy`: messages have just arrived.
+bool move_transfers(LaneGuard&, bool busy);
+
+}  // namespace weft::p2p
