@@ -35,11 +35,11 @@ static bool abstract_address(const char* name, sockaddr_un* a, socklen_t* bytes)
     return true;
 }
 
-int connect_abstract(const char* name) {
+int connect_abstract(const char* name, bool wait) {
     sockaddr_un a;
     socklen_t bytes;
     if (!abstract_address(name, &a, &bytes)) return -1;
-    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (wait ? 0 : SOCK_NONBLOCK), 0);
     if (s < 0) return -1;
     if (connect(s, reinterpret_cast<sockaddr*>(&a), bytes) != 0) {
         int e = errno;

@@ -9,7 +9,8 @@ namespace weft::os {
 
 // --- local sockets: SOCK_SEQPACKET, close-on-exec ---
 bool socket_pair(int fds[2]);
-int connect_abstract(const char* name);  // an abstract AF_UNIX name; -1 and errno on failure
+// To an abstract AF_UNIX name; -1 and errno on failure. Without `wait` it is EAGAIN when too many callers wait there already.
+int connect_abstract(const char* name, bool wait = true);
 // One message with up to four descriptors; true when all of it went (never raises SIGPIPE).
 bool send_message(int sock, const void* data, size_t bytes, const int* fds, int n_fds);
 // Receives one message. Returns its bytes, 0 at end of file, -1 on error; unused slots of fds[] become -1.

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "os/clock.hpp"
+#include "os/process.hpp"
 #include "wire/null/null.hpp"
 #include "wire/shm/shm.hpp"
+#include "wire/sock/sock.hpp"
 
 using namespace weft;
 using wire::BulkRef;
@@ -36,6 +38,23 @@ struct ShmPair {
     size_t bytes;
     std::unique_ptr<void, void (*)(void*)> memory;
     wire::shm::Shm a, b;
+    int peer_of_a = 1;
+};
+struct SockPair {
+    static constexpr bool delivers = true;
+    static constexpr size_t largest_bulk = wire::sock::largest_chunk;
+    SockPair() {
+        wire::sock::Key key;
+        EXPECT_TRUE(os::random_bytes(&key, sizeof key));
+        EXPECT_EQ(a.open(key, 2, 0), Err::ok);
+        EXPECT_EQ(b.open(key, 2, 1), Err::ok);
+        EXPECT_EQ(a.chunk_limit, largest_bulk);
+    }
+    ~SockPair() {
+        a.close();
+        b.close();
+    }
+    wire::sock::Sock a, b;
     int peer_of_a = 1;
 };
 struct NullPair {
@@ -98,7 +117,7 @@ struct WireContract : testing::Test {
     bool poll(bool accept = true) { return pair->b.poll(Collector{&got, accept}); }
 };
 
-using Wires = testing::Types<ShmPair, NullPair>;
+using Wires = testing::Types<ShmPair, SockPair, NullPair>;
 TYPED_TEST_SUITE(WireContract, Wires);
 
 TYPED_TEST(WireContract, HeaderAndPayloadArriveWholeAndInOrder) {
