@@ -331,14 +331,23 @@ class Plain(unittest.TestCase):
         done = subprocess.run([str(PROGRAMS / "weft-bench-plain"), *args], capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout
 
-    def test_ring_and_pingpong_report_every_repetition(self):
+    def test_every_repetition_is_reported(self):
         cpus = ",".join(map(str, runner.cpus()))
-        for args in (["ring", "-n", "5"], ["pingpong"]):
+        for args in (["ring", "-n", "5"], ["pingpong"], ["socket"]):
             status, out = self.run_plain(*args, "--hops", "500", "-r", "3", "--cpus", cpus)
             self.assertEqual(status, 0)
             line = json.loads(out)
             self.assertEqual(len(line["samples"]), 3)
             self.assertTrue(all(0 < v < 1e6 for v in line["samples"]))
+
+    def test_the_socket_wire_is_measured_beside_bare_sockets(self):
+        cpus = ",".join(map(str, (runner.cpus() * 2)[:2]))
+        done = subprocess.run([str(PROGRAMS / "weft-bench-sock"), "--hops", "500", "-r", "3", "--cpus", cpus],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = {line["test"]: line["samples"] for line in map(json.loads, done.stdout.splitlines())}
+        self.assertEqual({test: len(samples) for test, samples in lines.items()}, {"socket": 3, "wire/sock": 3})
+        self.assertTrue(all(0 < v < 1e6 for samples in lines.values() for v in samples))
 
     def test_bad_arguments_are_refused(self):
         for args in ([], ["nonsense"], ["ring", "-n", "1"], ["ring", "-n", "8", "--hops", "2"]):

@@ -1,6 +1,7 @@
 /* The comparators without any MPI: the same token, the same pinning, shared memory and sched_yield; and the rate of a
- * bare ring of cache lines from one process to another, one 64-byte message in each (stream).
- * weft-bench-plain ring|pingpong|stream|hog [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints JSON lines like
+ * bare ring of cache lines from one process to another, one 64-byte message in each (stream); and 8 bytes there and back
+ * through a pair of sockets, looked at all the time (socket).
+ * weft-bench-plain ring|pingpong|stream|socket|hog [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints JSON lines like
  * weft-bench. */
 #include <sched.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +33,7 @@ enum { max_processes = 256, max_cpus = 1024, ring_lines = 256 };
 typedef struct Plan {
     const char *name;
     int processes, reps, cpu_count, cpus[max_cpus];
+    int sockets[2];
     long hops;
 } Plan;
 
@@ -82,9 +85,26 @@ static void flow(Slot *slots, int self, long messages, uint64_t *done)
         }
 }
 
+/* The same between two, by datagrams of one token. Who shares a CPU with the other gives way. */
+static void talk(const Plan *p, int self, long rounds, uint64_t *token)
+{
+    int s = p->sockets[self];
+    uint64_t got;
+    for (long i = 0; i < rounds; i++) {
+        ++*token;
+        if (self == 0 && send(s, token, sizeof *token, MSG_NOSIGNAL) < 0)
+            return perror("weft-bench-plain: send");
+        while (recv(s, &got, sizeof got, MSG_DONTWAIT) != sizeof got || got != *token)
+            if (p->cpu_count == 1)
+                sched_yield();
+        if (self != 0 && send(s, token, sizeof *token, MSG_NOSIGNAL) < 0)
+            return perror("weft-bench-plain: send");
+    }
+}
+
 static void act(const Plan *p, Slot *slots, int self)
 {
-    bool stream = strcmp(p->name, "stream") == 0;
+    bool stream = strcmp(p->name, "stream") == 0, socket = strcmp(p->name, "socket") == 0;
     long rounds = p->hops / p->processes;
     uint64_t token = 0;
     double *samples = calloc((size_t)p->reps, sizeof(double));
@@ -92,6 +112,8 @@ static void act(const Plan *p, Slot *slots, int self)
         double start = now_s();
         if (stream)
             flow(slots, self, p->hops, &token);
+        else if (socket)
+            talk(p, self, rounds, &token);
         else
             lap(slots, self, p->processes, rounds, &token);
         double took = now_s() - start;
@@ -137,7 +159,8 @@ static bool parse(Plan *p, int argc, char **argv)
     if (!p->cpu_count)
         for (long i = 0; i < sysconf(_SC_NPROCESSORS_ONLN) && i < max_cpus; i++)
             p->cpus[p->cpu_count++] = (int)i;
-    if (strcmp(p->name, "pingpong") == 0 || strcmp(p->name, "stream") == 0 || strcmp(p->name, "hog") == 0)
+    if (strcmp(p->name, "pingpong") == 0 || strcmp(p->name, "stream") == 0 || strcmp(p->name, "socket") == 0 ||
+        strcmp(p->name, "hog") == 0)
         p->processes = 2;
     else if (strcmp(p->name, "ring") != 0)
         return false;
@@ -179,7 +202,7 @@ int main(int argc, char **argv)
 {
     static Plan plan;
     if (!parse(&plan, argc, argv)) {
-        fprintf(stderr, "usage: weft-bench-plain ring|pingpong|stream|hog [-n N] [--hops N] [-r N] [--cpus A,B,..]\n");
+        fprintf(stderr, "usage: weft-bench-plain ring|pingpong|stream|socket|hog [-n N] [--hops N] [-r N] [--cpus A,B,..]\n");
         return 2;
     }
     if (strcmp(plan.name, "hog") == 0)
@@ -188,6 +211,10 @@ int main(int argc, char **argv)
     Slot *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (slots == MAP_FAILED) {
         perror("weft-bench-plain: mmap");
+        return 1;
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, plan.sockets) != 0) {
+        perror("weft-bench-plain: socketpair");
         return 1;
     }
     if (start_others(&plan, slots) != 0)
