@@ -643,6 +643,24 @@ TEST(Sock, WhatIsLeftDoesNotKeepAwakeAndWhatComesDoes) {
     expect_in_order(got);
 }
 
+// A thread that polls learns from the watcher what a sleeper would have been woken by; it may leave with some of it unread.
+TEST(Sock, WhatAnotherThreadLeavesUnreadWakesTheSleeper) {
+    Job j(2);
+    std::vector<Got> got;
+    ASSERT_TRUE(send(j[0], 1, 0));
+    poll_until(j[1], got, 1);
+    const uint32_t word = j[1].sleep_prepare();
+    ASSERT_TRUE(send(j[0], 1, 1));
+    ASSERT_TRUE(send(j[0], 1, 2));
+    EXPECT_TRUE(j[1].poll(Sink{&got}));  // the other thread's
+    EXPECT_FALSE(os::has_news(j[1].descriptor()));
+    const uint64_t start = os::now_ns();
+    j[1].sleep(word, long_us);
+    EXPECT_LT(os::now_ns() - start, uint64_t{long_us} * 1000);
+    j[1].wake();
+    poll_until(j[1], got, 3);
+}
+
 // All threads that sleep are woken, whenever each of them began to.
 TEST(Sock, AnotherThreadWakesAllSleepers) {
     Job j(2);
