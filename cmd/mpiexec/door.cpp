@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -171,6 +172,10 @@ bool Job::send_job(Rank& r, std::string* why) {
     w.cpus = cpus_;
     w.generation = r.attaches;
     w.job_id = job_id_;
+    if (!key_of(r.attaches, w.key)) {
+        *why = "no random numbers";
+        return false;
+    }
     int fds[3];
     size_t n = 0;
     auto carry = [&](Carries what, int fd) {
@@ -208,6 +213,20 @@ bool Job::send_job(Rank& r, std::string* why) {
 const weft::os::SharedFile& Job::segment_of(int generation) {
     while (int(segments_.size()) <= generation) segments_.push_back(weft::os::make_shared_file("weft"));
     return segments_[size_t(generation)];
+}
+
+// Made when the first rank asks; ranks that attach again must not meet the sockets of their first time.
+bool Job::key_of(int generation, unsigned char out[weft::boot::key_bytes]) {
+    while (int(keys_.size()) <= generation) {
+        std::array<unsigned char, weft::boot::key_bytes> key;
+        ssize_t n;
+        do n = getrandom(key.data(), key.size(), 0);
+        while (n < 0 && errno == EINTR);
+        if (n != ssize_t(key.size())) return false;
+        keys_.push_back(key);
+    }
+    std::copy(keys_[size_t(generation)].begin(), keys_[size_t(generation)].end(), out);
+    return true;
 }
 
 // Made when the first rank asks; -1 where that cannot be: then ranks do without.

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <termios.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "boot/boot.hpp"
 #include "boot/protocol.hpp"
 #include "os/shared_file.hpp"
 #include "plan.hpp"
@@ -81,6 +83,7 @@ private:
     void welcome(const weft::boot::Hello& h, int link);
     bool send_job(Rank& r, std::string* why);
     const weft::os::SharedFile& segment_of(int generation);
+    bool key_of(int generation, unsigned char out[weft::boot::key_bytes]);
     int places();
     void release_segments();
     // pending.cpp: what ranks wait for when time is up
@@ -115,6 +118,7 @@ private:
     std::string address_, cookie_;
     std::vector<int> strangers_;  // connected by name, hello not yet read
     std::vector<weft::os::SharedFile> segments_;  // one per generation
+    std::vector<std::array<unsigned char, weft::boot::key_bytes>> keys_;  // likewise
     int places_ = -1;             // a shared file with the Place of every rank
     bool placed_ = false;
     uint64_t job_id_ = 0;

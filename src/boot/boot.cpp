@@ -94,6 +94,8 @@ void take(Job* job, const Welcome& w, int link, int fds[3]) {
     job->cpus = w.cpus;
     job->generation = w.generation;
     job->id = w.job_id;
+    static_assert(sizeof w.key == sizeof job->key);
+    memcpy(job->key, w.key, sizeof job->key);
     job->memfd = fds[0];
     job->bounded = w.bounded != 0;
     job->launcher = Launcher::mpiexec;

@@ -9,6 +9,8 @@
 
 namespace weft::boot {
 
+inline constexpr int key_bytes = 32;
+
 enum class Launcher : uint8_t { none, mpiexec, pmi, pmix };
 
 // Lives as long as the Process; may be attached again after detach.
@@ -21,6 +23,8 @@ struct Job {
     int cpus = 1;                      // CPUs that all ranks of this node together may use
     int generation = 0;                // 0 the first time this process attaches
     uint64_t id = 0;                   // random, the same in all ranks; 0 for a singleton
+    // Random, the same in all ranks, known to nobody else, new each time that they attach: for sockets between them. 0 for a singleton.
+    unsigned char key[key_bytes] = {};
     const struct Place* places = nullptr;  // of all ranks, as mpiexec placed them; null where nobody told
     int memfd = -1;                    // the node's segment, empty until a rank sizes it; -1 where the rank is alone
     bool bounded = false;              // the segment is a file in /dev/shm instead (os/shared_file.hpp)

@@ -23,6 +23,7 @@ struct Handout {
     uint64_t id;
     int32_t cpus;
     int32_t bounded;
+    unsigned char key[key_bytes];
 };
 
 bool choose_names(Meeting* m) {
@@ -54,7 +55,7 @@ Err open_meeting(Job* job, Meeting* m, char text[meeting_bytes]) {
         job->memfd = file.fd;
         job->bounded = file.bounded;
     }
-    if (!os::random_bytes(&job->id, sizeof job->id) || !choose_names(m))
+    if (!os::random_bytes(&job->id, sizeof job->id) || !os::random_bytes(job->key, sizeof job->key) || !choose_names(m))
         return fail(Err::other, "rank 0 gets no random numbers");
     m->listener = os::listen_abstract(m->name);
     if (m->listener < 0) return fail(Err::other, "rank 0 cannot make the socket for its peers");
@@ -91,7 +92,8 @@ Err hold_meeting(Job* job, Meeting* m) {
     int together = 0;
     for (uint64_t word : cpus) together += __builtin_popcountll(word);
     job->cpus = together > 0 ? together : 1;
-    Handout h{job->id, job->cpus, job->bounded};
+    Handout h{job->id, job->cpus, job->bounded, {}};
+    memcpy(h.key, job->key, sizeof h.key);
     for (int i = 0; i < have; i++) {
         all = os::send_message(peers[i], &h, sizeof h, &job->memfd, 1) && all;
         os::close_fd(&peers[i]);
@@ -123,6 +125,7 @@ Err come_to_meeting(Job* job, const char* text) {
         return fail(Err::other, "could not get the node's segment from rank 0 within %lld s (%s sets a quarter of that time)",
                     static_cast<long long>(patience_ms() / 250), env_launcher_timeout);
     job->id = h.id;
+    memcpy(job->key, h.key, sizeof job->key);
     job->cpus = h.cpus;
     job->bounded = h.bounded != 0;
     return Err::ok;

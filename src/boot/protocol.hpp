@@ -20,7 +20,7 @@ inline constexpr int info_bytes = 4096;  // at most, decoded: key\0value\0...
 // Seconds that another launcher, and rank 0 under it, may take for an answer of their own.
 inline constexpr char env_launcher_timeout[] = "WEFT_LAUNCHER_TIMEOUT";
 
-inline constexpr uint32_t protocol_magic = 0x57465434;  // "WFT4"; another number is another version of the protocol
+inline constexpr uint32_t protocol_magic = 0x57465435;  // "WFT5"; another number is another version of the protocol
 inline constexpr int cookie_bytes = 33;                 // with the closing 0
 
 enum class Say : uint32_t {
@@ -62,6 +62,7 @@ struct Welcome {
     uint32_t carries;    // Carries
     int32_t bounded;     // the segment is a file in /dev/shm (os/shared_file.hpp)
     uint64_t job_id;     // random, the same in all ranks
+    unsigned char key[32];  // likewise, and of this generation alone; nobody else knows it
 };
 
 struct Finalized {

@@ -49,7 +49,7 @@ static std::string info(const char* key) {
     return "-";
 }
 
-// Words: attach finalize detach barrier place info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N fail=N say=TEXT err=TEXT; `@R` before a word: rank R only.
+// Words: attach key finalize detach barrier place info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N fail=N say=TEXT err=TEXT; `@R` before a word: rank R only.
 int main(int argc, char** argv) {
     static boot::Job job;
     const char* env_rank = getenv(getenv("WEFT_RANK_OF_TEST") ? "WEFT_RANK_OF_TEST" : "WEFT_RANK");
@@ -70,6 +70,11 @@ int main(int argc, char** argv) {
             }
             printf("rank=%d size=%d appnum=%d universe=%d generation=%d cpus=%d singleton=%d pid=%d\n", job.rank, job.size,
                    job.appnum, job.universe_size, job.generation, job.cpus, job.singleton, int(getpid()));
+        }
+        else if (name == "key") {
+            printf("key=");
+            for (unsigned char c : job.key) printf("%02x", c);
+            printf("\n");
         }
         else if (name == "finalize") boot::finalized(&job);
         else if (name == "detach") boot::detach(&job);

@@ -5,7 +5,7 @@ import socket
 import struct
 import sys
 
-MAGIC, HELLO, FINALIZED, ABORT = 0x57465434, 1, 4, 5
+MAGIC, HELLO, FINALIZED, ABORT = 0x57465435, 1, 4, 5
 
 
 def connect():

@@ -53,6 +53,15 @@ class Job(LaunchTest):
         generations = sorted(fields(line)["generation"] for line in r.out.splitlines())
         self.assertEqual(generations, ["0", "0", "1", "1", "2", "2"], r)
 
+    def test_ranks_share_a_key_that_is_new_each_time(self):
+        for job in range(2):
+            r = self.good("-n", 3, PROBE, *("attach", "key", "barrier", "finalize", "detach") * 3)
+            keys = sorted(line for line in r.out.splitlines() if line.startswith("key="))
+            self.assertEqual([keys.count(key) for key in keys], [3] * 9, r)
+            self.assertTrue(all(len(set(key[4:])) > 4 and len(key) == 4 + 64 for key in keys), r)
+        r = alone("attach", "key")
+        self.assertIn("key=" + "0" * 64, r.stdout)
+
     def test_many_ranks(self):
         r = self.good("-n", 40, PROBE, "attach", "barrier", "finalize")
         self.assertEqual(sorted(int(fields(line)["rank"]) for line in r.out.splitlines()), list(range(40)))
@@ -103,11 +112,11 @@ class Descendants(LaunchTest):
                 self.assertIn(why, r.err)
             # Seen from mpiexec's side alone.
             code = ("import os, socket\n"
-                    "name, magic = os.environ['WEFT_BOOT_ADDR'], 0x57465434\n"
+                    "name, magic = os.environ['WEFT_BOOT_ADDR'], 0x57465435\n"
                     "os.setuid(54321)\n"
                     "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
                     "s.connect('\\0' + name)\n"
-                    "assert s.recv(100)[:8] == bytes.fromhex('34544657') + (8).to_bytes(4, 'little')\n")
+                    "assert s.recv(100)[:8] == bytes.fromhex('35544657') + (8).to_bytes(4, 'little')\n")
             self.good("-n", 1, sys.executable, "-c", code)
 
     def test_wrong_cookie_is_refused(self):

@@ -103,10 +103,13 @@ class Pmi(unittest.TestCase):
     def test_ranks_meet(self):
         for size in (1, 2, 5):
             with self.subTest(size):
-                server = Server(size, "attach", "barrier", "finalize")
+                server = Server(size, "attach", "barrier", "key", "finalize")
                 results = server.serve()
                 self.assertEqual([(code, err) for code, _, err in results], [(0, "")] * size)
                 self.assertEqual(server.finalized, size)
+                keys = {line for _, out, _ in results for line in out.splitlines() if line.startswith("key=")}
+                self.assertEqual(len(keys), 1)
+                self.assertNotEqual(keys, {"key=" + "0" * 64})
                 for rank, (_, out, _) in enumerate(results):
                     f = fields(out)
                     self.assertEqual((f["rank"], f["size"], f["appnum"], f["universe"], f["singleton"]),
