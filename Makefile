@@ -5,7 +5,7 @@
 #   make demo [PEERS=1]   two ranks, a table and a picture; PEERS=1 installs other MPI libraries to compare with
 #   make install PREFIX=/usr/local      make uninstall PREFIX=/usr/local
 #   make asan | tsan      the same tests under the sanitizers
-#   make ci [PARTS="release clang single address thread"] [SHARE=n]    what continuous integration runs, or parts of it
+#   make ci [PARTS="release wires clang single address thread"] [SHARE=n]    what continuous integration runs, or parts of it
 #   make wheel | deb      packs the build for pip or for Debian, into dist/
 #   make apps [TIME=1]    real programs on Weft and on other MPI libraries: fetched, built, compared; TIME=1 also measures
 #   make deps             names the Debian packages that are missing

@@ -13,6 +13,7 @@
 
 #include "job.hpp"
 #include "text.hpp"
+#include "wire/shm/layout.hpp"
 
 namespace mpiexec {
 namespace {
@@ -184,14 +185,8 @@ bool Job::send_job(Rank& r, std::string* why) {
     };
     if (ranks_.size() > 1) {
         const weft::os::SharedFile& file = segment_of(r.attaches);
-        if (file.fd < 0) {
-            char text[200];
-            describe_failure(file, text, sizeof text);
-            *why = std::string("there is no memory that ranks can share: ") + text;
-            return false;
-        }
         w.bounded = file.bounded;
-        carry(segment, file.fd);
+        if (file.fd >= 0) carry(segment, file.fd);
     }
     if (places() >= 0) carry(Carries::places, places_);
     // A pipe per rank: the owner that the kernel kills belongs to the pipe, not to the process. A process that attaches again
@@ -209,9 +204,17 @@ bool Job::send_job(Rank& r, std::string* why) {
     return sent;
 }
 
-// The node's segment: empty, made when the first rank asks; a rank that attaches again finds a fresh one.
+// The node's segment: empty, made when the first rank asks; a rank that attaches again finds a fresh one. Its descriptor is -1
+// where none can be made, or /dev/shm has no room for all ranks: then they use sockets.
 const weft::os::SharedFile& Job::segment_of(int generation) {
-    while (int(segments_.size()) <= generation) segments_.push_back(weft::os::make_shared_file("weft"));
+    while (int(segments_.size()) <= generation) {
+        weft::os::SharedFile file = weft::os::make_shared_file("weft");
+        if (file.bounded && !weft::os::allocate(file.fd, weft::wire::shm::Layout{int(ranks_.size())}.bytes())) {
+            close(file.fd);
+            file.fd = -1;
+        }
+        segments_.push_back(file);
+    }
     return segments_[size_t(generation)];
 }
 

@@ -90,15 +90,15 @@ Finding memfd() {
     if (fd < 0) {
         char text[200];
         describe_failure(file, text, sizeof text);
-        return {"memfd", State::problem, text, "jobs of several ranks cannot share memory and do not start; single processes do"};
+        return {"memfd", State::stepped_around, text, "ranks cannot share memory: messages go by sockets, several times as slow"};
     }
     if (file.bounded) {
         int ranks = ranks_within(weft::os::room(fd));
         close(fd);
         std::string found = "memfd_create: " + why(file.memfd_error);
-        if (ranks < 2) return {"memfd", State::problem, found + "; /dev/shm has no room either", "jobs of several ranks do not start; single processes do"};
+        if (ranks < 2) return {"memfd", State::stepped_around, found + "; /dev/shm has no room either", "messages go by sockets, several times as slow"};
         return {"memfd", State::stepped_around, found,
-                printf_string("a file in /dev/shm, which has room for jobs of up to %d ranks; the heap is not shared", ranks)};
+                printf_string("a file in /dev/shm, which has room for jobs of up to %d ranks, larger ones use sockets; the heap is not shared", ranks)};
     }
     bool grows = ftruncate(fd, 1ll << 40) == 0;
     std::string limit = grows ? "" : why(errno);

@@ -80,7 +80,7 @@ bool sort_descriptors(const Welcome& w, int fds[3]) {
     for (int i = 0; i < 3; i++) fds[i] = w.carries & 1u << i ? came[next++] : -1;
     for (int i = 0; i < 3; i++)
         if ((i < next) != (came[i] >= 0)) return false;
-    return (fds[0] >= 0 || w.size == 1) && (fds[2] >= 0 || w.generation > 0);
+    return fds[2] >= 0 || w.generation > 0;
 }
 
 void take(Job* job, const Welcome& w, int link, int fds[3]) {

@@ -47,12 +47,7 @@ int64_t patience_ms() {
 Err open_meeting(Job* job, Meeting* m, char text[meeting_bytes]) {
     if (job->node_size > 1) {
         const os::SharedFile file = os::make_shared_file("weft");
-        if (file.fd < 0) {
-            char why[160];
-            os::describe_failure(file, why, sizeof why);
-            return fail(Err::other, "rank 0 cannot make the memory that ranks share: %s", why);
-        }
-        job->memfd = file.fd;
+        job->memfd = file.fd;   // -1 where memory cannot be shared: ranks use sockets then
         job->bounded = file.bounded;
     }
     if (!os::random_bytes(&job->id, sizeof job->id) || !os::random_bytes(job->key, sizeof job->key) || !choose_names(m))
@@ -95,11 +90,11 @@ Err hold_meeting(Job* job, Meeting* m) {
     Handout h{job->id, job->cpus, job->bounded, {}};
     memcpy(h.key, job->key, sizeof h.key);
     for (int i = 0; i < have; i++) {
-        all = os::send_message(peers[i], &h, sizeof h, &job->memfd, 1) && all;
+        all = os::send_message(peers[i], &h, sizeof h, &job->memfd, job->memfd >= 0 ? 1 : 0) && all;
         os::close_fd(&peers[i]);
     }
     os::unmap(peers, bytes);
-    return all ? Err::ok : fail(Err::other, "rank 0 could not give every rank the node's segment: %d of %d others came, and no other for %lld s "
+    return all ? Err::ok : fail(Err::other, "rank 0 could not give every rank what they need to meet: %d of %d others came, and no other for %lld s "
                                 "(%s sets half that time)", have, job->size - 1, static_cast<long long>(patience_ms() / 500), env_launcher_timeout);
 }
 
@@ -119,10 +114,10 @@ Err come_to_meeting(Job* job, const char* text) {
     os::cpu_mask(c.cpus);
     Handout h;
     bool good = s >= 0 && os::peer_is_same_user(s) && os::send_message(s, &c, sizeof c, nullptr, 0) && os::wait_readable(s, 4 * patience_ms()) &&
-                os::receive_message(s, &h, sizeof h, &job->memfd, 1) == int64_t(sizeof h) && job->memfd >= 0;
+                os::receive_message(s, &h, sizeof h, &job->memfd, 1) == int64_t(sizeof h);
     os::close_fd(&s);
     if (!good)
-        return fail(Err::other, "could not get the node's segment from rank 0 within %lld s (%s sets a quarter of that time)",
+        return fail(Err::other, "could not hear of the job from rank 0 within %lld s (%s sets a quarter of that time)",
                     static_cast<long long>(patience_ms() / 250), env_launcher_timeout);
     job->id = h.id;
     memcpy(job->key, h.key, sizeof job->key);

@@ -173,7 +173,7 @@ Err session_init(Process& p, Info* info, Errhandler& handler, Session** out) {
 Err session_finalize(Process& p, Session** session) {
     Session& s = **session;
     p2p::close_buffer(p, p2p::BufferOwner(s));
-    p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
+    p2p::progress_until(p, [&] { return p.lane->has_left(); });
     s.kind = Kind::dead;
     obj::release(p, *s.errhandler);
     {

@@ -40,13 +40,17 @@ Err wait_for_all(Process& p) {
     return Err::ok;
 }
 
+const char* memory_of(const Process& p) {
+    if (p.segment == nullptr) return p.lane->sock != nullptr ? "no shared segment, sockets" : "no shared segment";
+    return p.segment->same_address ? "segment at the common address" : "segment anywhere (its heap is not shared)";
+}
+
 // WEFT_LOG: 1, one line per job; 2, one per rank; 3, the settings too.
 void tell_start(Process& p) {
     if (p.log == 0 || (p.log == 1 && p.world_rank != 0)) return;
     const lane::Limits& l = p.lane->limits;
     os::say("weft: %s: rank %d of %d, process %d on %s, %s, %d processors, threads %s", WEFT_VERSION, p.world_rank, p.world_size,
-            os::process_id(), p.job->host, p.segment == nullptr ? "no shared segment" : p.segment->same_address
-            ? "segment at the common address" : "segment anywhere (its heap is not shared)", p.job->cpus,
+            os::process_id(), p.job->host, memory_of(p), p.job->cpus,
             p.threads ? "multiple" : "one at a time");
     if (p.log < 3) return;
     os::say("weft: rank %d: inline %d B, eager %d B, chunk %d B, piece %d B, credit %lld B, spin %u polls, attach %s",
@@ -81,9 +85,9 @@ Err finalize(Process& p) {
     WEFT_TRY(obj::delete_attributes(p, p.self));  // first of all, with MPI still whole
     p2p::close_buffers(p);
     // What this rank has sent must leave it, even what was freed while active; then nobody needs it any more.
-    p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
+    p2p::progress_until(p, [&] { return p.lane->has_left(); });
     if (p.lane->null == nullptr) WEFT_TRY(wait_for_all(p));
-    p2p::progress_until(p, [&] { return p.lane->work.load(std::memory_order_relaxed) == 0; });
+    p2p::progress_until(p, [&] { return p.lane->has_left(); });
     p.world_phase = Phase::finalized;
     if (!end_use(p)) {  // sessions go on; the World Model's communicators are over
         p.world.kind = p.self.kind = Kind::finalized;

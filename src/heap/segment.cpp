@@ -14,7 +14,7 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
         fixed = false;
         if (!os::allocate(fd, wires_bytes))
             return fail(Err::no_mem, "%d ranks share %zu KiB of memory, and /dev/shm has no more than %zu KiB for it; make it larger "
-                        "(docker run --shm-size), or allow memfd_create, which needs none of it", ranks, wires_bytes >> 10,
+                        "(docker run --shm-size), allow memfd_create, which needs none of it, or set WEFT_WIRE=sock", ranks, wires_bytes >> 10,
                         static_cast<size_t>(os::room(fd)) >> 10);
     } else if (!os::grow(fd, wires_bytes + slices_bytes())) {
         // A file size limit: the wires still work, heap sharing does not.

@@ -1,13 +1,24 @@
 #include "lane/lane.hpp"
 
 #include <cstdlib>
+#include <cstring>
+#include <new>
 
 #include "os/clock.hpp"
 #include "os/process.hpp"
 
 namespace weft::lane {
 
-Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
+Err Lane::open_sock(int ranks, int me, const wire::sock::Key& key) {
+    sock = static_cast<wire::sock::Sock*>(aligned_alloc(64, (sizeof(wire::sock::Sock) + 63) / 64 * 64));
+    by_sock = static_cast<uint8_t*>(malloc(static_cast<size_t>(ranks)));
+    if (sock == nullptr || by_sock == nullptr) return fail(Err::no_mem, "no memory for the sockets to %d ranks", ranks);
+    memset(by_sock, 1, static_cast<size_t>(ranks));
+    new (sock) wire::sock::Sock();
+    return sock->open(key, ranks, me);
+}
+
+Err Lane::open(char* segment_base, int ranks, int me, bool can_fence, const wire::sock::Key* key) {
     for (Ring2& b : unexpected) b.make_head();
     unexpected_all.make_head();
     unexpected_pool.open();
@@ -18,6 +29,7 @@ Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
     for (uint32_t i = 0; i < wire::shm::transfers_per_rank; ++i)
         transfers_free[i] = static_cast<uint16_t>(wire::shm::transfers_per_rank - 1 - i);
     transfers_free_count = wire::shm::transfers_per_rank;
+    if (key != nullptr) WEFT_TRY(open_sock(ranks, me, *key));
     if (segment_base == nullptr) return Err::ok;
     WEFT_TRY(shm.open(segment_base, ranks, me, can_fence, limits.claim_lines));
     want_eager(limits.attach && limits.split_cma ? rendezvous_min - 1 : INT32_MAX);
@@ -26,6 +38,11 @@ Err Lane::open(char* segment_base, int ranks, int me, bool can_fence) {
 
 void Lane::close() {
     if (shm.ranks > 0) shm.close();
+    if (sock != nullptr) sock->close();
+    free(sock);
+    free(by_sock);
+    sock = nullptr;
+    by_sock = nullptr;
     ids.close();
     unexpected_pool.close();
     control_pool.close();

@@ -7,11 +7,11 @@
 #include "base/list.hpp"
 #include "base/pool.hpp"
 #include "lane/records.hpp"
+#include "lane/wires.hpp"
 #include "lane/ids.hpp"
 #include "lane/machine.hpp"
 #include "os/spin.hpp"
 #include "wire/null/null.hpp"
-#include "wire/shm/shm.hpp"
 
 namespace weft::lane {
 
@@ -88,7 +88,7 @@ struct Limits {               // set once at start, from control variables
     int64_t cache_bytes;      // bytes under way from which on storing past the caches is better
 };
 
-struct Lane {
+struct Lane : Wires {
     os::SpinLock lock;
     bool threads = false;                  // the guard must lock; constant while messages flow
     std::atomic<uint32_t> work{0};         // queued sends and transfers under way: progress has more to do than poll
@@ -103,7 +103,6 @@ struct Lane {
     std::atomic<uint32_t> unexpected_count{0};  // written under the guard, peeked at without
     uint32_t looking = 0;                  // probes in progress: any message may be the one
 
-    wire::shm::Shm shm;
     wire::null::Null* null = nullptr;
     Peer* peers = nullptr;                 // one per rank of the node; the last is this rank itself
     Fifo pending_peers;                    // those with queued sends
@@ -129,11 +128,20 @@ struct Lane {
     uint32_t transfers_free_count = 0;
     int self = 0;                          // this rank's number on the node
 
-    // `segment_base` null: no peers on this node.
-    Err open(char* segment_base, int ranks, int me, bool can_fence);
+    // `ranks` on this machine. `segment_base` null: this one shares memory with none of them. `key` null: it shares memory with all, or
+    // there are no others; else all are reached by sockets, but for those whom share_memory_with() names then.
+    Err open(char* segment_base, int ranks, int me, bool can_fence, const wire::sock::Key* key = nullptr);
+    void share_memory_with(int peer) { by_sock[peer] = 0; }
+    // Whether nothing waits to be sent or moved. Any thread.
+    bool has_left() const { return work.load(std::memory_order_relaxed) == 0 && (sock == nullptr || !sock->unsent()); }
     void close();
     // Up to how many bytes messages to this rank need not be offered. Never taken back: a message may be under way in parts.
-    void want_eager(int64_t bytes) { shm.want_eager(static_cast<uint32_t>(bytes)); }
+    void want_eager(int64_t bytes) {
+        if (shm.ranks > 1) shm.want_eager(static_cast<uint32_t>(bytes));
+    }
+
+private:
+    Err open_sock(int ranks, int me, const wire::sock::Key& key);
 };
 
 // Holding one is what "under the lane's guard" means. Functions that touch lane state take it as a parameter.
@@ -224,19 +232,20 @@ private:
 // the guard before it reads `sleepers`: so one of the two sees the other.
 template <class Look>
 void sleep_at_door(Lane& l, uint32_t timeout_us, Look&& last_look) {
-    uint32_t seen = l.local_word.load(std::memory_order_acquire);
-    const bool wired = l.shm.ranks > 1;
+    const uint32_t seen = l.local_word.load(std::memory_order_acquire);
+    const bool wired = l.any();
+    Wires::Seen at_wires{};
     l.sleepers.fetch_add(1, std::memory_order_seq_cst);
     {
         LaneGuard g(l);
         ++l.counters.sleeps;
-        if (wired) seen = l.shm.sleep_prepare();
+        if (wired) at_wires = l.sleep_prepare();
     }
     if (!last_look()) {
-        if (wired) l.shm.sleep(seen, timeout_us);
+        if (wired) l.sleep(at_wires, timeout_us);
         else os::futex_wait(l.local_word, seen, timeout_us);
     }
-    if (wired) l.shm.wake();
+    if (wired) l.wake();
     l.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -244,7 +253,7 @@ void sleep_at_door(Lane& l, uint32_t timeout_us, Look&& last_look) {
 WEFT_INLINE void wake_sleepers(Lane& l) {
     if (WEFT_LIKELY(l.sleepers.load(std::memory_order_relaxed) == 0)) return;
     l.local_word.fetch_add(1, std::memory_order_release);
-    if (l.shm.ranks > 1) l.shm.wake_self();
+    if (l.any()) l.wake_self();
     else os::futex_wake(l.local_word);
 }
 

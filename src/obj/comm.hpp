@@ -16,13 +16,15 @@ struct Group;
 
 // How one peer is reached; decided once, when the communicator is made.
 struct Route {
-    enum Way : uint8_t { shm, null_wire, self, proc_null, bad };
+    enum Way : uint8_t { shm, sock, null_wire, self, proc_null, bad };
     Way way;
     uint8_t lane;
     uint16_t unused_;
-    int32_t peer;        // the wire's own number for it (shm: rank on the node)
+    int32_t peer;        // its number in the lane's table of peers, and on its wire: the rank on this machine
     int32_t inline_max;  // bytes that travel in the header's cache line; -1 where the short path must not be taken
-    int32_t eager_max;   // bytes sent unasked
+    int32_t eager_max;   // bytes sent eagerly
+
+    bool is_wire() const { return way <= sock; }  // to another process
 };
 
 struct Comm : Object {

@@ -1,6 +1,7 @@
 #include "obj/process.hpp"
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <pthread.h>
 
@@ -18,6 +19,7 @@ Route route_to(Process& p, int32_t world_rank) {
     const lane::Limits& lim = p.lane->limits;
     if (world_rank == p.world_rank) return Route{Route::self, 0, 0, p.lane->self, -1, lim.eager_max};
     if (p.lane->null != nullptr) return Route{Route::null_wire, 0, 0, world_rank, lim.inline_max, lim.eager_max};
+    if (!p.lane->on_shm(world_rank)) return Route{Route::sock, 0, 0, world_rank, -1, lim.eager_max};
     return Route{Route::shm, 0, 0, world_rank, lim.inline_max, lim.eager_max};
 }
 
@@ -68,25 +70,48 @@ Err make_lane(Process& p) {
     return Err::ok;
 }
 
+// Numbers of WEFT_WIRE's words.
+enum WireChoice : int64_t { wire_shm, wire_null, wire_sock, wire_mixed };
+
+// Maps the memory that the ranks of this machine share. `*base`: where their wire lies in it.
+Err map_segment(Process& p, char** base) {
+    if (p.job->node_size > wire::shm::max_ranks)
+        return fail(Err::other, "%d ranks on one node; %d is the most", p.job->node_size, wire::shm::max_ranks);
+    p.segment = static_cast<heap::Segment*>(malloc(sizeof(heap::Segment)));
+    if (p.segment == nullptr) return fail(Err::no_mem, "no memory for the segment");
+    new (p.segment) heap::Segment();
+    WEFT_TRY(p.segment->map(p.job->memfd, p.job->node_size, p.job->node_rank,
+                            wire::shm::Layout{p.job->node_size}.bytes(), !WEFT_THREADS_PRESET, p.job->bounded));
+    *base = p.segment->wires;
+    os::allow_attach();
+    return Err::ok;
+}
+
+Err open_wires(Process& p, const Settings& s) {
+    const boot::Job& job = *p.job;
+    lane::Lane& l = *p.lane;
+    const bool alone = job.node_size == 1;
+    const bool by_sock = !alone && (s.wire == wire_sock || s.wire == wire_mixed || job.memfd < 0);
+    char* base = nullptr;
+    if (!alone && s.wire != wire_sock && job.memfd >= 0) WEFT_TRY(map_segment(p, &base));
+    wire::sock::Key key;
+    static_assert(sizeof key == sizeof job.key);
+    memcpy(&key, job.key, sizeof key);
+    const bool can_fence = base != nullptr && os::register_fence();
+    WEFT_TRY(l.open(base, job.node_size, job.node_rank, can_fence, by_sock ? &key : nullptr));
+    const auto node = [&](int rank) { return s.node_ranks > 0 ? rank / s.node_ranks : rank; };
+    if (by_sock && base != nullptr)
+        for (int peer = 0; peer < job.node_size; ++peer)
+            if (node(peer) == node(job.node_rank)) l.share_memory_with(peer);
+    return Err::ok;
+}
+
 Err open_lane(Process& p, const Settings& s) {
     WEFT_TRY(make_lane(p));
     lane::Lane* const l = p.lane;
     l->limits = limits_of(s, *p.job);
-    char* base = nullptr;
-    if (p.job->memfd >= 0 && p.job->node_size > 1) {
-        if (p.job->node_size > wire::shm::max_ranks)
-            return fail(Err::other, "%d ranks on one node; %d is the most", p.job->node_size, wire::shm::max_ranks);
-        p.segment = static_cast<heap::Segment*>(malloc(sizeof(heap::Segment)));
-        if (p.segment == nullptr) return fail(Err::no_mem, "no memory for the segment");
-        new (p.segment) heap::Segment();
-        WEFT_TRY(p.segment->map(p.job->memfd, p.job->node_size, p.job->node_rank,
-                                wire::shm::Layout{p.job->node_size}.bytes(), !WEFT_THREADS_PRESET, p.job->bounded));
-        base = p.segment->wires;
-        os::allow_attach();
-    }
-    const bool can_fence = base != nullptr && os::register_fence();
-    WEFT_TRY(l->open(base, p.job->node_size, p.job->node_rank, can_fence));
-    if (s.null_wire != 0 && p.job->size == 1) {
+    WEFT_TRY(open_wires(p, s));
+    if (s.wire == wire_null && p.job->size == 1) {
         l->null = static_cast<wire::null::Null*>(aligned_alloc(64, sizeof(wire::null::Null)));
         if (l->null == nullptr) return fail(Err::no_mem, "no memory for the null wire");
         l->null->messages = 0;

@@ -34,9 +34,9 @@ constinit const Setting settings_table[] = {
     {"WEFT_NODE_RANKS", &Settings::node_ranks, 0, 0, 1 << 20, nullptr,
      "Ranks per node as collectives see it, for tests of their two levels; 0: all ranks are where they are, on one node.",
      "docs/ARCHITECTURE.md"},
-    {"WEFT_WIRE", &Settings::null_wire, 0, 0, 1, "shm|null",
-     "The wire to the other ranks; null makes a lone rank believe in peers that take everything at once.",
-     "docs/ARCHITECTURE.md"},
+    {"WEFT_WIRE", &Settings::wire, 0, 0, 3, "shm|null|sock|mixed",
+     "The wire to the other ranks: shared memory; none, for a lone rank with peers that take everything; sockets; or shared memory among "
+     "WEFT_NODE_RANKS ranks and sockets beyond.", "docs/design-of-wires.md"},
     {"WEFT_NULL_SIZE", &Settings::null_size, 2, 2, 1 << 20, nullptr,
      "Size of MPI_COMM_WORLD on the null wire.", "docs/ARCHITECTURE.md"},
     {"WEFT_LOG", &Settings::log, 0, 0, 3, nullptr,

@@ -45,7 +45,7 @@ bool Arrivals::drains_beyond_credit(int peer) {
     if (!must_drain(g, peer)) return false;
     if (lane::Peer& from = g.lane.peers[peer]; !from.over_credit) {
         from.over_credit = true;
-        g.lane.shm.tell_over_credit(peer, true);
+        g.lane.tell_over_credit(peer, true);
     }
     return true;
 }

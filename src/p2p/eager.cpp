@@ -13,28 +13,29 @@ using wire::Header;
 
 namespace {
 
-// Whole pages, so that four fragments keep both sides busy, eight where they are 16 KiB or more; `least` where that would be
+// Whole pages, so that four fragments keep both sides busy, eight where they are 16 KiB or more; WEFT_CHUNK where that would be
 // less: smaller ones cost more in headers than they gain.
-int64_t fragment_of(int64_t least, int64_t bytes) {
+int64_t fragment_of(const Lane& l, int peer, int64_t bytes) {
     const int64_t quarter = (bytes / 4 + 4095) & ~int64_t{4095}, eighth = (bytes / 8 + 4095) & ~int64_t{4095};
     const int64_t n = quarter < 16 * 1024 ? quarter : eighth < 16 * 1024 ? 16 * 1024 : eighth < 32 * 1024 ? eighth : 32 * 1024;
-    return n > least ? n : least;
+    const int64_t chosen = n > l.limits.chunk ? n : l.limits.chunk, largest = l.largest_chunk(peer);
+    return chosen < largest ? chosen : largest;
 }
 
 // One fragment, from `sent` on. `send`: the request to acknowledge to, or null.
 bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_t n, Header h, Request* send) {
     Lane& l = g.lane;
-    Cell* c = l.shm.reserve(peer);
+    Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
     First f;
-    char* to = l.shm.reserve_bulk(peer, static_cast<size_t>(n), &f.ref);
+    char* to = l.reserve_bulk(peer, static_cast<size_t>(n), &f.ref);
     if (to == nullptr) {
-        l.shm.discard(peer, c);
+        l.discard(peer, c);
         return false;
     }
     if (b.dense()) memcpy(to, b.data() + sent, static_cast<size_t>(n));
     else type::pack(b, sent, n, to);
-    l.shm.written(peer, to, static_cast<size_t>(n));
+    l.written(peer, to, static_cast<size_t>(n));
     h.flags |= wire::has_bulk;
     if (sent == 0) {
         f.bytes = b.bytes();
@@ -47,13 +48,13 @@ bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_
         h.bytes = sizeof f.ref;
         memcpy(c->payload, &f.ref, sizeof f.ref);
     }
-    l.shm.commit(peer, c, h);
+    l.commit(peer, c, h);
     return true;
 }
 
 // What is left of `b` after `sent`.
 bool push_from(LaneGuard& g, int peer, const Buffer& b, const Header& h, Request* send, int64_t& sent) {
-    const int64_t bytes = b.bytes(), fragment = fragment_of(g.lane.limits.chunk, bytes);
+    const int64_t bytes = b.bytes(), fragment = fragment_of(g.lane, peer, bytes);
     do {
         const int64_t n = bytes - sent < fragment ? bytes - sent : fragment;
         if (!push_fragment(g, peer, b, sent, n, h, send)) return false;
@@ -68,7 +69,7 @@ bool push_from(LaneGuard& g, int peer, const Buffer& b, const Header& h, Request
 
 bool push_inline(LaneGuard& g, int peer, Request& r, Header h, bool ack) {
     Lane& l = g.lane;
-    Cell* c = l.shm.reserve(peer);
+    Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
     const Buffer b{r.buf, r.count, r.type};
     const int64_t bytes = b.bytes();
@@ -81,7 +82,7 @@ bool push_inline(LaneGuard& g, int peer, Request& r, Header h, bool ack) {
     else type::pack(b, 0, bytes, c->payload + skip);
     h.bytes = static_cast<uint8_t>(bytes + skip);
     ++l.counters.sent_inline;
-    l.shm.commit(peer, c, h);
+    l.commit(peer, c, h);
     return true;
 }
 
@@ -92,8 +93,8 @@ bool push_fragments(LaneGuard& g, int peer, Request& r, Header h, bool ack) {
 bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
     Lane& l = g.lane;
     const int64_t bytes = b.bytes();
-    if (bytes <= l.limits.inline_max || !is_eager(l, peer, b, bytes) || !l.shm.within_credit(peer)) return false;
-    const int64_t fragment = fragment_of(l.limits.chunk, bytes);
+    if (bytes <= l.limits.inline_max || !is_eager(l, peer, b, bytes) || !l.within_credit(peer)) return false;
+    const int64_t fragment = fragment_of(l, peer, bytes);
     const Header h{eager_first, 0, 0, c.rank, tag, context};
     if (bytes <= fragment) {
         if (!push_fragment(g, peer, b, 0, bytes, h, nullptr)) return false;
@@ -101,7 +102,7 @@ bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int
         return true;
     }
     const auto cells = static_cast<uint32_t>((bytes + fragment - 1) / fragment);
-    if (!l.shm.has_room(peer, cells, static_cast<size_t>(fragment))) return false;
+    if (!l.has_room(peer, cells, static_cast<size_t>(fragment))) return false;
     int64_t sent = 0;
     const bool all = push_from(g, peer, b, h, nullptr, sent);
     if (!all) __builtin_trap();   // has_room() promised it

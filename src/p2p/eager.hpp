@@ -7,7 +7,7 @@ namespace weft::p2p {
 // Whether `bytes` of `b` are sent eagerly: the small always, the large never, those between if the receiver wants them so.
 inline bool is_eager(const lane::Lane& l, int peer, const type::Buffer& b, int64_t bytes) {
     if (bytes > l.limits.eager_max) return false;
-    return bytes < lane::rendezvous_min || !b.dense() || bytes <= static_cast<int64_t>(l.shm.eager_wanted_by(peer));
+    return bytes < lane::rendezvous_min || !b.dense() || bytes <= static_cast<int64_t>(l.eager_wanted_by(peer));
 }
 
 // A message that fits its cell, or all the fragments of one that does not, from where the last call stopped. `ack`: its sender

@@ -70,7 +70,7 @@ void unlink_unexpected(LaneGuard& g, Unexpected& u) {
     // Half the credit is left before the peer sends freely again, so that it is not told at every other message.
     if (WEFT_UNLIKELY(from.over_credit) && from.unexpected_bytes <= g.lane.limits.credit / 2) {
         from.over_credit = false;
-        g.lane.shm.tell_over_credit(u.peer, false);
+        g.lane.tell_over_credit(u.peer, false);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "p2p/progress.hpp"
 
+#include "boot/boot.hpp"
 #include "os/clock.hpp"
 #include "p2p/arrivals.hpp"
 #include "p2p/rndv.hpp"
@@ -9,7 +10,7 @@ namespace weft::p2p {
 bool poll_lane(LaneGuard& g, Process& p) {
     Lane& l = g.lane;
     bool moved = false;
-    if (l.shm.ranks > 1) moved = l.shm.poll(Arrivals{g, p});
+    if (l.any()) moved = l.poll(Arrivals{g, p});
     if (WEFT_UNLIKELY(l.work.load(std::memory_order_relaxed) != 0)) {
         moved |= push_pending(g);
         moved |= move_transfers(g, moved);
@@ -39,7 +40,7 @@ bool progress(Process& p) {
     Lane& l = *p.lane;
     bool moved = false;
     // A thread that finds nothing to do must not keep the others from the guard.
-    if (!l.threads || l.work.load(std::memory_order_relaxed) != 0 || l.shm.peek()) {
+    if (!l.threads || l.work.load(std::memory_order_relaxed) != 0 || l.peek()) {
         LaneGuard g(l);
         moved = poll_lane(g, p);
     }
@@ -48,6 +49,12 @@ bool progress(Process& p) {
         for (int i = 0; i < n; ++i) moved |= p.hooks[i](p);
     }
     return moved;
+}
+
+void check_wires(Process& p) {
+    if (p.lane->sock == nullptr) return;
+    LaneGuard g(*p.lane);
+    if (const Err e = p.lane->sock->check(); e != Err::ok) boot::abort(p.job, static_cast<int>(e), fail_text());
 }
 
 void register_hook(Process& p, bool (*hook)(Process&)) {

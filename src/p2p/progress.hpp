@@ -46,6 +46,9 @@ inline void end_work(Process& p) { p.hook_work.fetch_sub(1, std::memory_order_re
 // long (in one call, or `again`: in many), and where it is the first also for all that is pending; true when it did.
 WEFT_COLD bool tell_if_asked(Process&, uint64_t waited_ns, const Request* blocking, bool again = false);
 
+// Ends the job where a wire has lost what it cannot do without: a rank would wait for ever.
+WEFT_COLD void check_wires(Process&);
+
 // What this thread probes for, while one of these lives: told as well.
 class Probing {
 public:
@@ -77,8 +80,10 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
             // Another thread may complete what this one waits for just before it would hear of it: so `done` is asked last.
             if (next == lane::Idler::Next::sleep)
                 lane::sleep_at_door(*p.lane, p.lane->limits.longest_sleep_us, [&] { return progress(p) || (over = done()); });
-            else if (next == lane::Idler::Next::listen && !told)
-                told = tell_if_asked(p, idler.waited_ns(), blocking);
+            else if (next == lane::Idler::Next::listen) {
+                check_wires(p);
+                if (!told) told = tell_if_asked(p, idler.waited_ns(), blocking);
+            }
         }
         if (!over) over = done();
     }

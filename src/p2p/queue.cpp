@@ -22,7 +22,7 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
     const Buffer b{r.buf, r.count, r.type};
     const int64_t bytes = b.bytes();
     // Over the peer's credit a message is complete only when it is matched, and all but the smallest go by rendezvous.
-    const bool over_credit = l.peers[peer].sent == 0 && !l.shm.within_credit(peer);
+    const bool over_credit = l.peers[peer].sent == 0 && !l.within_credit(peer);
     const bool ack = over_credit || (r.flags & Request::sync) != 0;
     const bool is_inline = bytes + (ack ? 8 : 0) <= l.limits.inline_max;
     if (!is_inline && (over_credit || !is_eager(l, peer, b, bytes))) return push_rts(g, peer, r);
@@ -35,7 +35,7 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
 
 bool push_control(LaneGuard& g, int peer, Request& r) {
     Lane& l = g.lane;
-    Cell* c = l.shm.reserve(peer);
+    Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
     Header h{};
     if (r.stage == Request::send_cts) {
@@ -49,7 +49,7 @@ bool push_control(LaneGuard& g, int peer, Request& r) {
         h.kind = ssend_ack;
         h.bytes = sizeof q;
     }
-    l.shm.commit(peer, c, h);
+    l.commit(peer, c, h);
     l.control_pool.give(&r);
     return true;
 }
@@ -72,14 +72,14 @@ bool push_queue(LaneGuard& g, int peer) {
     Lane& l = g.lane;
     Fifo& f = l.peers[peer].pending;
     bool moved = false;
-    l.shm.unhold(peer);
+    l.unhold(peer);
     while (!f.empty()) {
         auto* r = static_cast<Request*>(f.head);
         const int64_t before = l.peers[peer].sent;
         Link* next = r->next;            // push() may complete r, and its owner may free it
         if (!push(g, peer, *r)) {
             moved |= l.peers[peer].sent != before;
-            l.shm.hold(peer);
+            l.hold(peer);
             break;
         }
         f.head = next;
@@ -126,7 +126,7 @@ void enqueue(LaneGuard& g, int peer, Request& r) {
     lane::Peer& to = g.lane.peers[peer];
     if (to.pending.empty()) g.lane.pending_peers.push(&to);
     to.pending.push(&r);
-    g.lane.shm.hold(peer);
+    g.lane.hold(peer);
     g.lane.work.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -148,7 +148,7 @@ bool must_drain(LaneGuard& g, int peer) {
         for (Link* n = f.head; n != nullptr; n = n->next) {
             auto* r = static_cast<Request*>(n);
             const obj::Route& to = r->comm->routes[r->rank];
-            if (to.way == obj::Route::shm && to.peer == peer) return true;
+            if (to.is_wire() && to.peer == peer) return true;
         }
     return false;
 }

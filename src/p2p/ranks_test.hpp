@@ -61,9 +61,9 @@ inline void run_ranks(int ranks, obj::ThreadLevel level, const std::function<voi
             job->singleton = ranks == 1;
             ASSERT_EQ(obj::start_process(*p, level, job.get()), Err::ok) << fail_text();
             body(*p);
-            p2p::progress_until(*p, [&] { return p->lane->work.load() == 0; });
+            p2p::progress_until(*p, [&] { return p->lane->has_left(); });
             barrier(*p);
-            p2p::progress_until(*p, [&] { return p->lane->work.load() == 0; });
+            p2p::progress_until(*p, [&] { return p->lane->has_left(); });
             EXPECT_EQ(p->lane->posted_count, 0u);
             EXPECT_EQ(p->lane->unexpected_count.load(), 0u);
             EXPECT_EQ(p->lane->ids.in_use(), 0u);

@@ -70,20 +70,20 @@ bool send_data(LaneGuard& g, Rndv& m) {
     Lane& l = g.lane;
     Transfer& t = *m.transfer;
     if (t.claimed.load(std::memory_order_relaxed) >= t.limit || !l.peers[m.peer].pending.empty()) return false;
-    Cell* c = l.shm.reserve(m.peer);
+    Cell* c = l.reserve(m.peer);
     if (c == nullptr) return false;
     Data q{};
-    const auto size = static_cast<uint64_t>(l.limits.piece);
-    char* to = l.shm.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
+    const auto size = static_cast<uint64_t>(l.limits.piece < l.largest_chunk(m.peer) ? l.limits.piece : l.largest_chunk(m.peer));
+    char* to = l.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
     const uint64_t at = to != nullptr ? shm::claim(t, size) : t.limit;
     if (at >= t.limit) {
-        l.shm.discard(m.peer, c);
+        l.discard(m.peer, c);
         return false;
     }
     const uint64_t n = t.limit - at < size ? t.limit - at : size;
     if (n != q.ref.bytes) {  // what is reserved and what is sent must be the same
-        l.shm.discard(m.peer, c);
-        to = l.shm.reserve_bulk(m.peer, n, &q.ref);
+        l.discard(m.peer, c);
+        to = l.reserve_bulk(m.peer, n, &q.ref);
     }
     const Buffer b = buffer_of(*m.request);
     if (b.dense()) {
@@ -95,7 +95,7 @@ bool send_data(LaneGuard& g, Rndv& m) {
     q.receive = m.shared ? t.receive : m.other;
     q.at = at;
     memcpy(c->payload, &q, sizeof q);
-    l.shm.commit(m.peer, c, Header{rndv_data, sizeof q, wire::has_bulk, 0, 0, 0});
+    l.commit(m.peer, c, Header{rndv_data, sizeof q, wire::has_bulk, 0, 0, 0});
     shm::add_copied(t.left.by[Transfer::sender], n);
     return true;
 }
@@ -108,7 +108,7 @@ bool attach(LaneGuard& g, Rndv& m) {
     if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
     const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending ? Transfer::sender : Transfer::receiver);
     l.counters.attached_bytes += n;
-    l.shm.notify(m.peer);  // it may wait for the last block
+    l.notify(m.peer);  // it may wait for the last block
     return n != 0;
 }
 
@@ -157,7 +157,7 @@ void end_transfer(LaneGuard& g, Rndv& m) {
         if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
         l.arriving -= m.bytes;
         t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in is_over()
-        if (m.shared) l.shm.notify(m.peer);                   // it may wait for a descriptor
+        if (m.shared) l.notify(m.peer);                   // it may wait for a descriptor
     }
     complete(g, r, m.bytes);
 }
@@ -170,11 +170,11 @@ bool is_over(const Rndv& m) {
 
 bool push_rts(LaneGuard& g, int peer, Request& r) {
     Lane& l = g.lane;
-    Cell* c = l.shm.reserve(peer);
+    Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
     const Buffer b = buffer_of(r);
     Rts o{b.bytes(), 0, Unexpected::no_transfer, 0};
-    if (l.transfers_free_count != 0) o.transfer = l.transfers_free[--l.transfers_free_count];
+    if (l.on_shm(peer) && l.transfers_free_count != 0) o.transfer = l.transfers_free[--l.transfers_free_count];
     const bool shared = o.transfer != Unexpected::no_transfer;
     Rndv* m = make_record(g, r, peer, shared ? l.shm.transfer(l.self, o.transfer) : nullptr, true, o.bytes);
     if (m == nullptr) out_of_memory(o.bytes, peer);
@@ -183,7 +183,7 @@ bool push_rts(LaneGuard& g, int peer, Request& r) {
     ++l.counters.sent_large;
     ++l.peers[peer].awaiting;
     memcpy(c->payload, &o, sizeof o);
-    l.shm.commit(peer, c, Header{rts, sizeof o, 0, r.comm->rank, r.tag, context_of(r)});
+    l.commit(peer, c, Header{rts, sizeof o, 0, r.comm->rank, r.tag, context_of(r)});
     return true;
 }
 
@@ -208,7 +208,7 @@ void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o) {
     const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
     t.receive = m->id;
     shm::accept(t, attachable ? b.data() : nullptr, static_cast<uint64_t>(limit), attachable && l.limits.split_cma ? cma_block(limit) : 0);
-    l.shm.notify(peer);
+    l.notify(peer);
 }
 
 void arrive_cts(LaneGuard& g, const Cts& q) {

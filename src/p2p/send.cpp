@@ -40,11 +40,11 @@ Err send_self(LaneGuard& g, Request& r, bool copy) {
 
 // What needs no request though it does not fit a cell, or found the ring full of cells that have been read since.
 bool send_whole(Process& p, Comm& c, const Buffer& b, Envelope e, Mode m, const obj::Route& to) {
-    if (m == Mode::synchronous || to.way != obj::Route::shm) return false;
+    if (m == Mode::synchronous || !to.is_wire()) return false;
     if (type::is_dense(*b.type) && type::bytes_of(b) <= to.inline_max) {
         {
             LaneGuard g(*p.lane);
-            if (!g.lane.shm.within_credit(to.peer) || g.lane.shm.reserve(to.peer) == nullptr) return false;
+            if (!g.lane.within_credit(to.peer) || g.lane.reserve(to.peer) == nullptr) return false;
         }
         return send_inline(p, c, b, e);
     }
@@ -56,7 +56,8 @@ bool send_whole(Process& p, Comm& c, const Buffer& b, Envelope e, Mode m, const 
 
 Err start_send(LaneGuard& g, Request& r, const obj::Route& to, bool copy_self) {
     switch (to.way) {
-    case obj::Route::shm: push_or_enqueue(g, to.peer, r); return Err::ok;
+    case obj::Route::shm:
+    case obj::Route::sock: push_or_enqueue(g, to.peer, r); return Err::ok;
     case obj::Route::null_wire: {
         g.lane.null->commit(to.peer, g.lane.null->reserve(to.peer), wire::Header{rts, 0, 0, 0, 0, 0});
         complete(g, r, r.count * r.type->size);

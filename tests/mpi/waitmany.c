@@ -34,6 +34,12 @@ static MPI_Request requests[n];
 static MPI_Status statuses[n];
 static int out[n], in[n];
 
+// A call over sockets may let in a peer that connects, which takes memory.
+static int over_sockets(void) {
+    const char* wire = getenv("WEFT_WIRE");
+    return wire != NULL && strcmp(wire, "shm") != 0;
+}
+
 static int query(void* extra, MPI_Status* s) {
     MPI_Status_set_elements(s, MPI_INT, 1);
     MPI_Status_set_cancelled(s, 0);
@@ -113,7 +119,7 @@ int main(int argc, char** argv) {
         const long after = allocations();
         for (int i = 0; i < n; i++) check(i, round);
         handshake();
-        CHECK(after == before || round == 2, "MPI_Waitall allocated %ld times", after - before);
+        CHECK(after == before || round == 2 || over_sockets(), "MPI_Waitall allocated %ld times", after - before);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         CHECK(before > 0, "allocations are not counted");
 #endif
