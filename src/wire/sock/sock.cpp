@@ -37,6 +37,11 @@ size_t bytes_of(const Cell& c, const Header& h) {
     return (h.flags & has_bulk) != 0 ? sizeof(Cell) + bulk_of(c) : header_bytes + h.bytes;
 }
 
+bool is_message(const Sock::Datagram& d, int64_t bytes) {
+    const Header h = d.cell.header(d.cell.word.load(std::memory_order_relaxed));
+    return bytes >= static_cast<int64_t>(header_bytes) && h.bytes <= inline_bytes && static_cast<size_t>(bytes) == bytes_of(d.cell, h);
+}
+
 Sock::Datagram* make_datagram() { return static_cast<Sock::Datagram*>(aligned_alloc(64, sizeof(Sock::Datagram))); }
 
 }  // namespace
@@ -184,6 +189,7 @@ void Sock::commit(int peer, Cell* c, const Header& h) {
         o.room = 0;
         o.full = true;
         ++unsent_;
+        more_.store(true, std::memory_order_relaxed);
         return;
     case os::Sent::over: lose(o); return;
     }
@@ -257,10 +263,8 @@ bool Sock::receive(In& i) {
             if (!introduce(i, n)) end(i);
             continue;
         }
-        const auto bytes = static_cast<size_t>(n);
-        const uint64_t word = arrived_->cell.word.load(std::memory_order_relaxed);
-        if (n >= static_cast<int64_t>(header_bytes) && bytes == bytes_of(arrived_->cell, arrived_->cell.header(word))) {
-            arrived_bytes_ = static_cast<uint32_t>(bytes);
+        if (n > 0 && is_message(*arrived_, n)) {
+            arrived_bytes_ = static_cast<uint32_t>(n);
             return true;
         }
         end(i);

@@ -253,12 +253,14 @@ TEST(Sock, WhatTheKernelRefusesIsSentLater) {
     Job j(2);
     std::vector<Got> got, none;
     int sent = 0;
+    EXPECT_FALSE(j[0].peek());
     ASSERT_TRUE(send(j[0], 1, sent++));
     const int less = 1;  // the kernel makes it its least
     ASSERT_EQ(setsockopt(j[0].out[1].fd, SOL_SOCKET, SO_SNDBUF, &less, sizeof less), 0);
     for (int round = 0; round < 50; ++round) {
         while (sent < 1'000'000 && send(j[0], 1, sent, 100)) ++sent;
         ASSERT_TRUE(j[0].unsent());
+        EXPECT_TRUE(j[0].peek());
         EXPECT_FALSE(j[0].has_room(1, 1, 0));
         const uint64_t end = os::now_ns() + patience_ns;
         while (j[0].unsent() && os::now_ns() < end) {
@@ -334,6 +336,7 @@ TEST(Sock, SendingToAPeerThatEndedIsNoSignal) {
     j[1].close();
     for (int i = 1; i < 1000 && !j[0].gone(1); ++i) (void)send(j[0], 1, i);
     EXPECT_TRUE(j[0].gone(1));
+    EXPECT_EQ(j[0].out[1].fd, -1);
     EXPECT_EQ(j[0].reserve(1), nullptr);
     EXPECT_FALSE(j[0].has_room(1, 1, 1));
     EXPECT_FALSE(j[0].unsent());
@@ -435,20 +438,39 @@ TEST(Sock, ASecondCallOfOneRankIsRefused) {
 }
 
 // Something else than messages from a rank ends its connection, and harms nothing else.
-TEST(Sock, NonsenseEndsTheConnection) {
+void expect_end(const std::string& nonsense) {
     Job j(2);
     Hello good{{}, 1};
     memcpy(good.secret, j.key.secret, sizeof good.secret);
     int s = os::connect_abstract(name_of(j.key, 0).c_str());
     ASSERT_GE(s, 0);
     ASSERT_EQ(os::send_now(s, &good, sizeof good), os::Sent::whole);
-    ASSERT_EQ(os::send_now(s, "short", 5), os::Sent::whole);
+    ASSERT_EQ(os::send_now(s, nonsense.data(), nonsense.size()), os::Sent::whole);
     std::vector<Got> got;
     const uint64_t end = os::now_ns() + patience_ns;
     while (!j[0].gone(1) && os::now_ns() < end) EXPECT_FALSE(j[0].poll(Sink{&got}));
     EXPECT_TRUE(j[0].gone(1));
     EXPECT_TRUE(got.empty());
     os::close_fd(&s);
+}
+TEST(Sock, NonsenseEndsTheConnection) {
+    const auto message = [](uint8_t bytes, uint8_t flags, uint32_t bulk, size_t size) {
+        Cell c{};
+        BulkRef ref{};
+        ref.bytes = bulk & 0x7fffffff;
+        memcpy(c.payload, &ref, sizeof ref);
+        c.word.store(Cell::pack(Header{1, bytes, flags, 1, 0, 7}));
+        c.context = 7;
+        std::string text(size, 'x');
+        memcpy(text.data(), static_cast<const void*>(&c), std::min(size, sizeof c));
+        return text;
+    };
+    expect_end("short");
+    expect_end(message(8, 0, 0, 23));
+    expect_end(message(8, 0, 0, 25));
+    expect_end(message(49, 0, 0, 16 + 49));
+    expect_end(message(sizeof(BulkRef), wire::has_bulk, 100, 64 + 99));
+    expect_end(message(sizeof(BulkRef), wire::has_bulk, wire::sock::largest_chunk + 1, 64 + wire::sock::largest_chunk + 1));
 }
 
 // In a child: there this process may become somebody else. 0: refused; 1: taken in; 2: this process cannot be two users.
@@ -618,8 +640,8 @@ TEST(Sock, RoomWakesWhoWaitsForIt) {
     // With room there is nothing to wake for, however much the other reads.
     ASSERT_TRUE(send(j[0], 1, sent));
     const uint32_t word = j[0].sleep_prepare();
-    drain(j[1], got);
     EXPECT_FALSE(j[0].poll(Sink{&none}));
+    drain(j[1], got);
     EXPECT_FALSE(os::has_news(j[0].descriptor()));
     j[0].sleep(word, 1);
     j[0].wake();
@@ -659,6 +681,19 @@ TEST(Sock, WhatAnotherThreadLeavesUnreadWakesTheSleeper) {
     EXPECT_LT(os::now_ns() - start, uint64_t{long_us} * 1000);
     j[1].wake();
     poll_until(j[1], got, 3);
+}
+
+TEST(Sock, AWakeIsForThoseWhoSleepThen) {
+    Job j(2);
+    j[0].wake_self();
+    const uint32_t word = j[0].sleep_prepare();
+    const uint64_t start = os::now_ns();
+    j[0].sleep(word, 50'000);
+    EXPECT_GT(os::now_ns() - start, 10'000'000u);
+    j[0].wake_self();
+    j[0].sleep(word, long_us);
+    j[0].wake();
+    EXPECT_LT(os::now_ns() - start, uint64_t{long_us} * 1000);
 }
 
 // All threads that sleep are woken, whenever each of them began to.
