@@ -9,7 +9,7 @@
 // - A cell and its chunk are one datagram, in one buffer: one send(), one recv().
 // - A cell is given out only while the kernel surely takes it, so that a message that was committed needs nothing more from its
 //   sender. Only this rank writes to the socket, so what the kernel counts against it cannot grow otherwise: asked now and then
-//   (`room`), that costs one system call in 120 messages. Where the kernel refuses all the same (it has no memory, or counts otherwise), the
+//   (`room`), that costs two system calls in 120 messages. Where the kernel refuses all the same (it has no memory, or counts otherwise), the
 //   datagram waits here, and poll() tries again.
 // - A message that the sink refuses is kept, one per peer; nothing behind it is read, so the kernel's buffer fills and its sender
 //   has to wait.
@@ -74,7 +74,7 @@ struct Sock {
     // `bytes` <= chunk_limit.
     char* reserve_bulk(int, size_t bytes, BulkRef* ref) {
         *ref = BulkRef{};
-        ref->bytes = static_cast<uint32_t>(bytes) & (2 * largest_chunk - 1);
+        ref->bytes = static_cast<uint32_t>(bytes);
         return sending_->chunk;
     }
     void commit(int peer, Cell*, const Header&);

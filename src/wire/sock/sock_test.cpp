@@ -330,6 +330,18 @@ TEST(Sock, WhatAPeerSentBeforeItEndedArrives) {
     EXPECT_FALSE(j[0].peek());
 }
 
+TEST(Sock, WhatAPeerSentArrivesThoughItEndedBeforeItsCallWasAnswered) {
+    Job j(2);
+    std::vector<Got> got;
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(send(j[1], 0, i, i == 5 ? wire::sock::largest_chunk : 0));
+    j[1].close();
+    poll_until(j[0], got, 10);
+    expect_in_order(got);
+    const uint64_t end = os::now_ns() + patience_ns;
+    while (!j[0].gone(1) && os::now_ns() < end) EXPECT_FALSE(j[0].poll(Sink{&got}));
+    EXPECT_TRUE(j[0].gone(1));
+}
+
 TEST(Sock, SendingToAPeerThatEndedIsNoSignal) {
     Job j(2);
     ASSERT_TRUE(send(j[0], 1, 0));
@@ -457,7 +469,7 @@ TEST(Sock, NonsenseEndsTheConnection) {
     const auto message = [](uint8_t bytes, uint8_t flags, uint32_t bulk, size_t size) {
         Cell c{};
         BulkRef ref{};
-        ref.bytes = bulk & 0x7fffffff;
+        ref.bytes = bulk;
         memcpy(c.payload, &ref, sizeof ref);
         c.word.store(Cell::pack(Header{1, bytes, flags, 1, 0, 7}));
         c.context = 7;
