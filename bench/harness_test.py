@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The harness itself: its arithmetic, its verdicts, its guards against measuring the wrong thing, its comparators.
 
-harness_test.py --programs DIR   (the folder of weft-bench-plain)
+harness_test.py --programs DIR   (the folder of weft-bench-plain and weft-bench-cells)
 """
+import csv
 import json
 import os
 import pathlib
@@ -352,6 +353,39 @@ class Plain(unittest.TestCase):
     def test_bad_arguments_are_refused(self):
         for args in ([], ["nonsense"], ["ring", "-n", "1"], ["ring", "-n", "8", "--hops", "2"]):
             self.assertEqual(self.run_plain(*args)[0], 2)
+
+
+class Cells(unittest.TestCase):
+    def run_cells(self, *args):
+        done = subprocess.run([str(PROGRAMS / "weft-bench-cells"), *args], capture_output=True, text=True, timeout=300)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_every_layout_carries_checked_messages_of_every_size(self):
+        status, out, err = self.run_cells("-r", "2", "-n", "64", "--csv")
+        self.assertEqual((status, err), (0, ""))
+        rows = list(csv.DictReader(out.splitlines()))
+        sizes = {}
+        for row in rows:
+            self.assertTrue(0 < float(row["least"]) <= float(row["median"]) <= float(row["most"]), row)
+            sizes.setdefault((row["test"], row["variant"]), []).append(int(row["bytes"]))
+        spanning = [8 << k for k in range(10)]
+        for (_, variant), found in sizes.items():
+            self.assertEqual(found, [8] if variant.startswith("packed") else spanning, variant)
+        layouts = {variant.split(",")[0].split(" of ")[0] for _, variant in sizes}
+        self.assertEqual(layouts, {"line+bulk", "lines", "first last", "one word", "pool", "packed"})
+
+    def test_sizes_between_and_work(self):
+        self.assertEqual(self.run_cells("-m", "41:2700", "-r", "1", "-n", "64", "--work", "5")[0], 0)
+
+    def test_a_spoilt_byte_is_found_in_every_layout(self):
+        for layout in ("line+bulk", "lines, 64", "first last", "one word", "pool of 16", "packed, 4", "packed, 6"):
+            status, out, err = self.run_cells("-m", "8:8" if "packed" in layout else "64:64", "-v", layout, "--corrupt")
+            self.assertEqual((status, out), (1, ""))
+            self.assertIn("wrong contents", err)
+
+    def test_bad_arguments_are_refused(self):
+        for args in (["nonsense"], ["-m", "4:8"], ["-m", "8:8192"], ["-m", "16:16", "-v", "packed"], ["-r", "0"]):
+            self.assertEqual(self.run_cells(*args)[0], 2)
 
 
 class Machine(unittest.TestCase):
