@@ -6,7 +6,8 @@
  *   first last the same, but the first line is written after all others, and its reader looks at that word alone
  *   one word   the same, but only the first line has a word, which publishes all; the others hold 64 B
  *   pool       a cell as in line+bulk; more payload lies in a chunk of 4 KiB, the one that came back last
- *   packed     8 B only: a line is published again for each message until it is full (4 with a tag each, 6 of one tag)
+ *   packed     8 B only: a line is published again for each message until it is full (4 with a tag each, 6 of one tag); streams:
+ *              but a message sent after one has come back gets a line to itself
  * claimed: the reader stores one byte to each line it has read. demoted: cldemote after writing, where the reader waits.
  * weft-bench-cells [-m LO:HI] [-r N] [-n MESSAGES] [-v TEXT] [--work N] [--cpus A,B] [--csv] [--corrupt]
  * First every layout carries checked messages at every size; then the layouts take turns. -v: only layouts whose name contains
@@ -25,27 +26,29 @@ enum { window = 64, most_sizes = 16, most_variants = 24, most_samples = 400 };
 enum { latency, rate, tests };
 
 static const Variant all_variants[] = {
-    {"line+bulk", line_bulk, cells, 0, false, false},
-    {"line+bulk, claimed", line_bulk, cells, 0, true, false},
-    {"line+bulk, demoted", line_bulk, cells, 0, false, true},
-    {"lines, 64", lines, 64, 0, false, false},
-    {"lines, 256", lines, 256, 0, false, false},
-    {"lines, 1024", lines, 1024, 0, false, false},
-    {"lines, 64, claimed", lines, 64, 0, true, false},
-    {"lines, 256, claimed", lines, 256, 0, true, false},
-    {"lines, 256, demoted", lines, 256, 0, false, true},
-    {"first last, 256", first_last, 256, 0, false, false},
-    {"first last, 256, claimed", first_last, 256, 0, true, false},
-    {"first last, 256, demoted", first_last, 256, 0, false, true},
-    {"one word, 256", one_word, 256, 0, false, false},
-    {"one word, 256, claimed", one_word, 256, 0, true, false},
-    {"one word, 256, demoted", one_word, 256, 0, false, true},
-    {"pool of 64", pool, cells, 64, false, false},
-    {"pool of 16", pool, cells, 16, false, false},
-    {"pool of 16, claimed", pool, cells, 16, true, false},
-    {"pool of 16, demoted", pool, cells, 16, false, true},
-    {"packed, 4 to a line", packed, cells, 4, false, false},
-    {"packed, 6 to a line", packed, cells, 6, false, false},
+    {"line+bulk", line_bulk, cells, 0, false, false, false},
+    {"line+bulk, claimed", line_bulk, cells, 0, true, false, false},
+    {"line+bulk, demoted", line_bulk, cells, 0, false, true, false},
+    {"lines, 64", lines, 64, 0, false, false, false},
+    {"lines, 256", lines, 256, 0, false, false, false},
+    {"lines, 1024", lines, 1024, 0, false, false, false},
+    {"lines, 64, claimed", lines, 64, 0, true, false, false},
+    {"lines, 256, claimed", lines, 256, 0, true, false, false},
+    {"lines, 256, demoted", lines, 256, 0, false, true, false},
+    {"first last, 256", first_last, 256, 0, false, false, false},
+    {"first last, 256, claimed", first_last, 256, 0, true, false, false},
+    {"first last, 256, demoted", first_last, 256, 0, false, true, false},
+    {"one word, 256", one_word, 256, 0, false, false, false},
+    {"one word, 256, claimed", one_word, 256, 0, true, false, false},
+    {"one word, 256, demoted", one_word, 256, 0, false, true, false},
+    {"pool of 64", pool, cells, 64, false, false, false},
+    {"pool of 16", pool, cells, 16, false, false, false},
+    {"pool of 16, claimed", pool, cells, 16, true, false, false},
+    {"pool of 16, demoted", pool, cells, 16, false, true, false},
+    {"packed, 4", packed, cells, 4, false, false, false},
+    {"packed, 6", packed, cells, 6, false, false, false},
+    {"packed, 4, streams", packed, cells, 4, false, false, true},
+    {"packed, 6, streams", packed, cells, 6, false, false, true},
 };
 
 typedef struct Shared {

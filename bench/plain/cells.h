@@ -22,6 +22,7 @@ typedef struct Variant {
     Layout layout;
     uint32_t lines, chunks; /* chunks: of the pool. For packed, messages to a line */
     bool claim, demote;
+    bool streams; /* packed: a message that answers one leaves its line to itself */
 } Variant;
 
 /* word: turn | bytes << 8, published last. A first line holds the envelope (tag and context) and 48 B, another one 56 B. */
@@ -46,7 +47,8 @@ typedef struct End {
     uint32_t known;                  /* `consumed` as the writer saw it last, or as the reader told it last */
     uint32_t quarter;                /* lines after which the reader tells */
     uint32_t bulk, bulk_known;       /* the same for the bulk ring */
-    uint32_t slot, slots_here;       /* packed: messages written or read in this line; that are known to be there */
+    uint32_t slot, slots_here;       /* packed: messages written or read in this line; that are known to be there, */
+    bool closed;                     /* and whether no more will come there */
     uint32_t messages;               /* sent or received */
     bool awaited;                    /* a message has come since the last one sent: the peer may be waiting */
     uint32_t reclaimed, free_count;  /* pool: lines whose chunks have come back; */
@@ -375,7 +377,9 @@ INLINE uint32_t receive_one_word(End *e, char *to)
     return bytes;
 }
 
-/* ---- packed: the number of messages in the line goes into its word */
+/* ---- packed: the word holds the number of messages in the line, and whether the next one comes in the next line */
+
+enum { closed_line = 128 };
 
 /* Four times tag and 8 B; or envelope once, and six times 8 B. */
 INLINE char *slot_at(const End *e, Line *line)
@@ -396,8 +400,9 @@ INLINE void send_packed(End *e, const char *from)
         put_envelope(line, 1);
     }
     memcpy(to, from, 8);
-    publish(e, line, e->index, ++e->slot);
-    if (e->slot == e->variant->chunks) {
+    bool closed = ++e->slot == e->variant->chunks || (e->variant->streams && e->awaited);
+    publish(e, line, e->index, e->slot | (closed ? closed_line : 0));
+    if (closed) {
         e->slot = 0;
         e->index++;
     }
@@ -406,8 +411,11 @@ INLINE void send_packed(End *e, const char *from)
 INLINE uint32_t receive_packed(End *e, char *to)
 {
     Line *line = line_at(e, e->index);
-    for (unsigned looks = 0; e->slots_here == e->slot; rest(&looks))
-        e->slots_here = (uint32_t)await_turn(e, line);
+    for (unsigned looks = 0; e->slots_here == e->slot; rest(&looks)) {
+        uint64_t word = await_turn(e, line);
+        e->slots_here = (uint32_t)word & ~(uint32_t)closed_line;
+        e->closed = (word & closed_line) != 0;
+    }
     char *from = slot_at(e, line);
     if (e->variant->chunks == 4) {
         uint32_t tag;
@@ -419,7 +427,7 @@ INLINE uint32_t receive_packed(End *e, char *to)
         match(e, line, 1);
     }
     memcpy(to, from, 8);
-    if (++e->slot == e->variant->chunks) {
+    if (++e->slot == e->slots_here && e->closed) {
         e->slot = e->slots_here = 0;
         e->index++;
         tell(e);
