@@ -1,6 +1,6 @@
 /* How messages of 8 B to 4 KiB should lie in a ring from one process to another: the measurements behind
  * docs/experiments/012-cells.md. No MPI; two processes on two CPUs, shared memory.
- *   line+bulk  a cell of 64 B with 48 B of payload; more payload lies in a ring of 512 KiB, the cell says where
+ *   line+bulk  a cell of 64 B with 48 B of payload; more payload lies in a ring of 512 KiB (or 64, 16), the cell says where
  *   lines      a message spans consecutive lines: 48 B of payload in the first, 56 B in each other; each line has a turn word,
  *              and the words are written in order
  *   first last the same, but the first line is written after all others, and its reader looks at that word alone
@@ -22,13 +22,18 @@
 #include "cells.h"
 #include "plain.h"
 
-enum { window = 64, most_sizes = 16, most_variants = 24, most_samples = 400 };
+enum { window = 64, most_sizes = 16, most_variants = 32, most_samples = 400 };
 enum { latency, rate, tests };
 
 static const Variant all_variants[] = {
-    {"line+bulk", line_bulk, cells, 0, false, false, false},
-    {"line+bulk, claimed", line_bulk, cells, 0, true, false, false},
-    {"line+bulk, demoted", line_bulk, cells, 0, false, true, false},
+    {"line+bulk", line_bulk, cells, bulk_bytes, false, false, false},
+    {"line+bulk, claimed", line_bulk, cells, bulk_bytes, true, false, false},
+    {"line+bulk, demoted", line_bulk, cells, bulk_bytes, false, true, false},
+    {"line+bulk, 64 KiB", line_bulk, cells, 64 << 10, false, false, false},
+    {"line+bulk, 64 KiB, dem.", line_bulk, cells, 64 << 10, false, true, false},
+    {"line+bulk, 16 KiB", line_bulk, cells, 16 << 10, false, false, false},
+    {"line+bulk, 16 KiB, dem.", line_bulk, cells, 16 << 10, false, true, false},
+    {"lines, 16", lines, 16, 0, false, false, false},
     {"lines, 64", lines, 64, 0, false, false, false},
     {"lines, 256", lines, 256, 0, false, false, false},
     {"lines, 1024", lines, 1024, 0, false, false, false},
@@ -212,12 +217,12 @@ static void warm(Side *s, End *ends, uint32_t bytes)
 {
     const Variant *v = ends->variant;
     if (v->layout == line_bulk && bytes > inline_bytes) {
-        memset(ends[0].ring->bulk, 1, bulk_bytes);
+        memset(ends[0].ring->bulk, 1, v->chunks);
         meet(s);
-        for (uint32_t at = 0; at < bulk_bytes; at += 64)
+        for (uint32_t at = 0; at < v->chunks; at += 64)
             (void)*(volatile char *)(ends[1].ring->bulk + at);
         if (v->claim)
-            claim(ends[1].ring->bulk, bulk_bytes);
+            claim(ends[1].ring->bulk, v->chunks);
     }
     exchange(s, ends, bytes, bytes, (lap(v, bytes) + window) / window * window, window);
     exchange(s, ends, bytes, bytes, 16, 1);
@@ -305,6 +310,7 @@ static void open_ends(End *ends, const Variant *v, Ring rings[2], int self)
     for (int k = 0; k < 2; k++) {
         End *e = &ends[k];
         *e = (End){.ring = &rings[k == 0 ? self : 1 - self], .variant = v, .shift = (uint32_t)__builtin_ctz(v->lines)};
+        e->bulk_quarter = v->layout == line_bulk ? v->chunks / 4 : bulk_bytes;
         e->quarter = v->layout == pool ? v->chunks / 4 : v->lines / 4;
         if (v->layout == pool)
             for (uint32_t chunk = v->chunks; chunk-- > 0;)

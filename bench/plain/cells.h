@@ -20,7 +20,7 @@ typedef enum Layout { line_bulk, lines, first_last, one_word, pool, packed } Lay
 typedef struct Variant {
     const char *name;
     Layout layout;
-    uint32_t lines, chunks; /* chunks: of the pool. For packed, messages to a line */
+    uint32_t lines, chunks; /* chunks: of the pool. Bytes of the bulk ring; for packed, messages to a line */
     bool claim, demote;
     bool streams; /* packed: a message that answers one leaves its line to itself */
 } Variant;
@@ -46,7 +46,8 @@ typedef struct End {
     uint32_t index, shift;           /* next line; log2 of lines */
     uint32_t known;                  /* `consumed` as the writer saw it last, or as the reader told it last */
     uint32_t quarter;                /* lines after which the reader tells */
-    uint32_t bulk, bulk_known;       /* the same for the bulk ring */
+    uint32_t bulk, bulk_known;       /* the same for the bulk ring, */
+    uint32_t bulk_quarter;           /* a power of two */
     uint32_t slot, slots_here;       /* packed: messages written or read in this line; that are known to be there, */
     bool closed;                     /* and whether no more will come there */
     uint32_t messages;               /* sent or received */
@@ -171,7 +172,7 @@ INLINE void await_room(End *e, uint32_t count)
 
 INLINE void tell(End *e)
 {
-    if (e->index - e->known < e->quarter && e->bulk - e->bulk_known < bulk_bytes / 4)
+    if (e->index - e->known < e->quarter && e->bulk - e->bulk_known < e->bulk_quarter)
         return;
     e->known = e->index;
     e->bulk_known = e->bulk;
@@ -197,11 +198,11 @@ INLINE void match(const End *e, const Line *line, uint32_t message)
 
 INLINE uint32_t reserve_bulk(End *e, uint32_t bytes)
 {
-    uint32_t start = e->bulk, end = start % bulk_bytes + bytes;
-    if (end > bulk_bytes)
-        start += bulk_bytes - start % bulk_bytes;
+    uint32_t size = e->variant->chunks, start = e->bulk, at = start & (size - 1);
+    if (at + bytes > size)
+        start += size - at;
     e->bulk = (start + bytes + 63) & ~63u;
-    for (unsigned looks = 0; __builtin_expect(e->bulk - e->bulk_known > bulk_bytes, 0); rest(&looks))
+    for (unsigned looks = 0; __builtin_expect(e->bulk - e->bulk_known > size, 0); rest(&looks))
         look(e);
     return start;
 }
@@ -226,7 +227,7 @@ INLINE void send_cell(End *e, const char *from, uint32_t bytes, bool in_pool)
             e->in_flight[e->index % cells] = no_chunk;
     } else {
         uint32_t position = in_pool ? reserve_chunk(e) : reserve_bulk(e, bytes);
-        char *to = e->ring->bulk + position % bulk_bytes;
+        char *to = e->ring->bulk + (in_pool ? position : position & (e->variant->chunks - 1));
         memcpy(to, from, bytes);
         if (demotes(e, bytes))
             demote(to, bytes);
@@ -247,7 +248,7 @@ INLINE uint32_t receive_cell(End *e, char *to, bool in_pool)
     } else {
         uint32_t position;
         memcpy(&position, line->rest + 8, 4);
-        char *from = e->ring->bulk + position % bulk_bytes;
+        char *from = e->ring->bulk + (in_pool ? position : position & (e->variant->chunks - 1));
         memcpy(to, from, bytes);
         if (e->variant->claim)
             claim(from, bytes);
