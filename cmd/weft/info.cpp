@@ -38,6 +38,7 @@ Section about_build() {
     s.add("flags", WEFT_BUILT_FLAGS);
     s.add("type", WEFT_BUILT_TYPE);
     s.add_raw("argument checks", WEFT_BUILT_CHECKS ? "true" : "false");
+    s.add_raw("checks of addresses", WEFT_BUILT_CHECK_HANDLES ? "true" : "false");
     s.add_raw("threads", WEFT_BUILT_SINGLE ? "false" : "true");
     if (*WEFT_BUILT_SANITIZE) s.add("sanitizers", WEFT_BUILT_SANITIZE);
     return s;

@@ -70,7 +70,9 @@ private:
         case Kind::not_initialised: return fail(e, "called before MPI_Init (argument %d, %s)", i + 1, name(i));
         case Kind::finalized: return fail(e, "called after MPI_Finalize (argument %d, %s)", i + 1, name(i));
         case Kind::forked: return fail(e, "called in a forked child (argument %d, %s)", i + 1, name(i));
-        default: return fail(e, "no %s, or a null one (argument %d, %s)", what, i + 1, name(i));
+        default:
+            return fail(e, "no %s, or a null one%s (argument %d, %s)", what,
+                        WEFT_CHECK_HANDLES ? ", or an address where nothing is" : "", i + 1, name(i));
         }
     }
     Err want(Kind kind, Err e, const char* what, const void* object, int i) const {

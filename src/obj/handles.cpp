@@ -1,11 +1,18 @@
 #include "obj/handles.hpp"
 
+#include "os/memory.hpp"
+
 namespace weft::obj {
 
 constinit const BadObject bad_object{{Kind::bad_handle, 0}, {}};
 constinit const BadObject no_proc_message{{Kind::message, 0x129}, {}};
 
 constinit Request null_request{{Kind::request, 0x180}, {nullptr}, Request::inactive, Request::shared, Request::fresh, 0, nullptr, {}};
+
+bool detail::is_address_of_something(const void* handle) {
+    const uintptr_t v = number(handle);
+    return v % alignof(Request) == 0 && os::is_readable(v);
+}
 
 // One per thread: a call's error belongs to the thread that made it.
 static thread_local const Comm* blamed = nullptr;

@@ -37,6 +37,12 @@ namespace detail {
 inline uintptr_t number(const void* handle) { return reinterpret_cast<uintptr_t>(handle); }
 template <class T> T* object(const void* handle) { return static_cast<T*>(const_cast<void*>(handle)); }
 template <class T> T* bad() { return object<T>(&bad_object); }
+// The object that a handle points to which is no predefined number. Reading at any address is a crash where nothing is mapped,
+// and asking the kernel before is too slow for programs that are right: builds with WEFT_CHECK_HANDLES do, for all others.
+bool is_address_of_something(const void* handle);
+template <class T> WEFT_INLINE T* pointed_to(const void* handle) {
+    return !WEFT_CHECK_HANDLES || is_address_of_something(handle) ? object<T>(handle) : bad<T>();
+}
 template <class H> H predefined_handle(uintptr_t n) { return reinterpret_cast<H>(n); }
 
 // Byte offset of each predefined type in type::predefined; the bad handle's (0) everywhere else.
@@ -65,7 +71,7 @@ WEFT_INLINE type::Type* type_of(Process&, MPI_Datatype h) {
         const char* base = reinterpret_cast<const char*>(&type::predefined);
         return detail::object<type::Type>(base + detail::type_offsets[v]);
     }
-    return detail::object<type::Type>(h);
+    return detail::pointed_to<type::Type>(h);
 }
 inline type::Type* type_of(MPI_Datatype h) { return type_of(*process, h); }
 
@@ -76,7 +82,7 @@ WEFT_INLINE Comm* comm_of(Process& p, MPI_Comm h) {
         if (__builtin_constant_p(slot)) return slot == 0 ? &p.null_comm : slot == 1 ? &p.world : &p.self;
         return p.comms[slot];
     }
-    return WEFT_LIKELY(v >= first_address) ? detail::object<Comm>(h) : detail::bad<Comm>();
+    return WEFT_LIKELY(v >= first_address) ? detail::pointed_to<Comm>(h) : detail::bad<Comm>();
 }
 // For arguments that only some callers have to give: null unless it is a communicator.
 inline Comm* comm_or_null(Process& p, MPI_Comm h) {
@@ -86,20 +92,20 @@ inline Comm* comm_or_null(Process& p, MPI_Comm h) {
 
 WEFT_INLINE Request* request_of(Process&, MPI_Request h) {
     uintptr_t v = detail::number(h);
-    if (WEFT_LIKELY(v >= first_address)) return detail::object<Request>(h);
+    if (WEFT_LIKELY(v >= first_address)) return detail::pointed_to<Request>(h);
     return v == 0x180 ? &null_request : detail::bad<Request>();
 }
 inline Request* request_of(MPI_Request h) { return request_of(*process, h); }
 
 inline Group* group_of(Process&, MPI_Group h) {
     uintptr_t v = detail::number(h);
-    if (v >= first_address) return detail::object<Group>(h);
+    if (v >= first_address) return detail::pointed_to<Group>(h);
     return v == 0x109 ? &group_empty : detail::bad<Group>();
 }
 // Null for MPI_INFO_NULL.
 inline Info* info_of(Process& p, MPI_Info h) {
     uintptr_t v = detail::number(h);
-    if (v >= first_address) return detail::object<Info>(h);
+    if (v >= first_address) return detail::pointed_to<Info>(h);
     return v == 0x130 ? nullptr : v == 0x131 ? info_env(p) : detail::bad<Info>();
 }
 inline Errhandler* errh_of(Process&, MPI_Errhandler h) {
@@ -108,27 +114,27 @@ inline Errhandler* errh_of(Process&, MPI_Errhandler h) {
     case 0x142: return &errors_abort;
     case 0x143: return &errors_return;
     }
-    return detail::number(h) >= first_address ? detail::object<Errhandler>(h) : detail::bad<Errhandler>();
+    return detail::number(h) >= first_address ? detail::pointed_to<Errhandler>(h) : detail::bad<Errhandler>();
 }
 inline Win* win_of(Process&, MPI_Win h) {
-    return detail::number(h) >= first_address ? detail::object<Win>(h) : detail::bad<Win>();
+    return detail::number(h) >= first_address ? detail::pointed_to<Win>(h) : detail::bad<Win>();
 }
 inline File* file_of(Process&, MPI_File h) {
-    return detail::number(h) >= first_address ? detail::object<File>(h) : detail::bad<File>();
+    return detail::number(h) >= first_address ? detail::pointed_to<File>(h) : detail::bad<File>();
 }
 // Null for MPI_FILE_NULL, whose error handler is that of files yet to be opened.
 inline File* file_or_null(Process& p, MPI_File h) { return detail::number(h) == 0x118 ? nullptr : file_of(p, h); }
 inline Session* session_of(Process&, MPI_Session h) {
-    return detail::number(h) >= first_address ? detail::object<Session>(h) : detail::bad<Session>();
+    return detail::number(h) >= first_address ? detail::pointed_to<Session>(h) : detail::bad<Session>();
 }
 inline Message* message_of(Process&, MPI_Message h) {
     uintptr_t v = detail::number(h);
-    if (v >= first_address) return detail::object<Message>(h);
+    if (v >= first_address) return detail::pointed_to<Message>(h);
     return v == 0x129 ? detail::object<Message>(&no_proc_message) : detail::bad<Message>();
 }
 inline op::Op* op_of(Process&, MPI_Op h) {
     uintptr_t v = detail::number(h);
-    return WEFT_LIKELY(v < first_address) ? &op::predefined[v < 64 ? detail::op_index[v] : 0] : detail::object<op::Op>(h);
+    return WEFT_LIKELY(v < first_address) ? &op::predefined[v < 64 ? detail::op_index[v] : 0] : detail::pointed_to<op::Op>(h);
 }
 inline MPI_Op handle_of(const op::Op* o) {
     if (o == nullptr) return MPI_OP_NULL;

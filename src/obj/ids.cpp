@@ -17,6 +17,7 @@ bool live(const Registry& r, int slot) {
 }  // namespace
 
 int id_of(Process& p, Object* o) {
+    if (o->kind < Kind::comm || o->kind > Kind::message) return 0;
     Registry& r = registry(p);
     SpinGuard guard(r.lock);
     if (o->id != 0) return o->id;

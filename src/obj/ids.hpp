@@ -8,14 +8,14 @@
 
 namespace weft::obj {
 
-// The id of any object with a head; 0 without memory for it.
+// The id of any object with a head; 0 without memory for it, and of what is no live object.
 int id_of(Process&, Object*);
 // The live object of that kind with that id, or null.
 Object* object_with(Process&, int id, Kind);
 
 template <class H> int to_int(Process& p, H handle) {
     auto v = reinterpret_cast<uintptr_t>(handle);
-    return v < first_address ? static_cast<int>(v) : id_of(p, reinterpret_cast<Object*>(handle));
+    return v < first_address ? static_cast<int>(v) : id_of(p, detail::pointed_to<Object>(handle));
 }
 
 template <class H, Kind K> H from_int(Process& p, int id, H null) {

@@ -14,6 +14,15 @@
 #include <valgrind/memcheck.h>
 #endif
 
+#if defined(__has_feature)   // clang's way to tell; gcc defines the name itself
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace weft::os {
 
 void* map_private(size_t bytes) {
@@ -78,6 +87,17 @@ void peer_wrote([[maybe_unused]] void* p, [[maybe_unused]] size_t bytes) {
 bool is_mapped(uint64_t address) {
     unsigned char in_core = 0;
     return mincore(reinterpret_cast<void*>(address & ~uint64_t{page_bytes - 1}), 1, &in_core) == 0;
+}
+
+bool is_readable(uint64_t address) {
+    // The kernel reads the signal set before it refuses what is to be done with it, which is nothing it knows.
+    constexpr int nothing = -1;
+    if (address == 0) return false;
+#ifdef __SANITIZE_ADDRESS__
+    // Its own tables can be read, but not by what it watches.
+    if (__asan_region_is_poisoned(reinterpret_cast<void*>(address), sizeof(uint64_t)) != nullptr) return false;
+#endif
+    return syscall(SYS_rt_sigprocmask, nothing, address, nullptr, sizeof(uint64_t)) == 0 || errno != EFAULT;
 }
 
 int process_id() { return static_cast<int>(getpid()); }

@@ -32,6 +32,8 @@ void peer_wrote(void* p, size_t bytes);
 
 // Whether this process has memory at that address.
 bool is_mapped(uint64_t address);
+// Whether the aligned word at that address can be read.
+bool is_readable(uint64_t address);
 
 int process_id();
 // Size of the last-level cache, at most 32 MiB; that, too, where the system does not say.

@@ -13,6 +13,7 @@ parser.add_argument('--build', required=True)
 parser.add_argument('--cc', default='cc')
 parser.add_argument('--cxx', default='c++')
 parser.add_argument('--sanitize', default='')
+parser.add_argument('--check-handles', type=int, default=0)
 args, rest = parser.parse_known_args()
 
 INCLUDE = os.path.join(args.build, 'include')

@@ -12,6 +12,9 @@ with open(os.path.join(common.args.source, 'tables', 'functions.json'), encoding
 ROWS.pop('_includes')
 
 DEAD = '(void *)0x0ff0'   # no handle: below 0x1000 and not assigned
+# Where the build looks: an address that cannot be read, and one between two words.
+GARBAGE = ['(void *)nowhere', '((char *)space + 4)'] if common.args.check_handles else []
+WRONG = ['dead', 'garbage', 'between'][:1 + len(GARBAGE)]   # variables that hold these
 
 # Per kind: a good value, and the bad ones with the class each must raise. Values may use the variables of main().
 HANDLES = {
@@ -98,19 +101,19 @@ def bad(kind, f, kinds, lengths, i):
         wide = 'large_' if is_wide(f['params'][i]) else ''
         return [('(void *)0', 'MPI_ERR_ARG'), (f'{wide}minus', 'MPI_ERR_COUNT')]
     if kind == 'types' and lengths[i]:
-        wrong = [('(void *)0', 'MPI_ERR_ARG'), ('&null_type', 'MPI_ERR_TYPE'), ('&dead_type', 'MPI_ERR_TYPE')]
+        wrong = [('(void *)0', 'MPI_ERR_ARG'), *((f'&{v}_type', 'MPI_ERR_TYPE') for v in ['null', *WRONG])]
         return wrong + ([('uncommitted_types', 'MPI_ERR_TYPE')] if lengths[i] in GROUPS else [])
     if lengths[i]:
         return [('(void *)0', 'MPI_ERR_ARG')]
     if kind in HANDLES:
         _, null, error = HANDLES[kind]
-        return [(null, error), ('(void *)0', error), (DEAD, error)]
+        return [(null, error), ('(void *)0', error), *((v, error) for v in [DEAD, *GARBAGE])]
     if kind in WITHOUT_GOOD:
-        return [(NULLS[kind], WITHOUT_GOOD[kind]), (DEAD, WITHOUT_GOOD[kind])]
+        return [(v, WITHOUT_GOOD[kind]) for v in [NULLS[kind], DEAD, *GARBAGE]]
     if kind == 'comm_named':
-        return [(DEAD, 'MPI_ERR_COMM'), ('(void *)0', 'MPI_ERR_COMM')]
+        return [(v, 'MPI_ERR_COMM') for v in ['(void *)0', DEAD, *GARBAGE]]
     if kind == 'info':
-        return [(DEAD, 'MPI_ERR_INFO')]
+        return [(v, 'MPI_ERR_INFO') for v in [DEAD, *GARBAGE]]
     if kind in ('count', 'count_any'):
         return [('-1', 'MPI_ERR_COUNT')]
     if kind == 'nonneg':
@@ -126,12 +129,12 @@ def bad(kind, f, kinds, lengths, i):
     if kind == 'root' and 'comm' in kinds:
         return [('1', 'MPI_ERR_ROOT'), ('-1', 'MPI_ERR_ROOT'), ('MPI_ROOT', 'MPI_ERR_ROOT')]
     if kind in ('requests', 'requests_in'):
-        return [('(void *)0', 'MPI_ERR_ARG'), ('&dead_request', 'MPI_ERR_REQUEST')]
+        return [('(void *)0', 'MPI_ERR_ARG'), *((f'&{v}_request', 'MPI_ERR_REQUEST') for v in WRONG)]
     if kind in NULL_POINTER:
         return [('(void *)0', 'MPI_ERR_ARG')]
     if kind.endswith('_inout') and kind.removesuffix('_inout') in INOUT_CLASS:
         head = kind.removesuffix('_inout')
-        return [(f'&null_{head}', INOUT_CLASS[head]), (f'&dead_{head}', INOUT_CLASS[head])]
+        return [(f'&{v}_{head}', INOUT_CLASS[head]) for v in ['null', *WRONG]]
     return []
 
 
@@ -157,6 +160,7 @@ PROGRAM = '''
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 static int failures;
 static void expect(int code, int wanted, const char *what) {
     int class = -1;
@@ -167,6 +171,7 @@ static void expect(int code, int wanted, const char *what) {
 }
 int main(void) {
     static long space[4096];
+    char *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     static const int ones[2] = {1, 1}, minus[2] = {-1, 1};
     static const MPI_Count large_ones[2] = {1, 1}, large_minus[2] = {-1, 1};
 %(handles)s
@@ -213,9 +218,9 @@ class Negatives(Programs):
             ctype = types.get(head, f'MPI_{head.capitalize()}')
             value = {'comm': 'MPI_COMM_SELF', 'type': 'MPI_INT', 'errh': 'MPI_ERRORS_RETURN'}.get(head, null)
             handles.append(f'    {ctype} null_{head} = {null}, dead_{head} = ({ctype}){DEAD}, good_{head} = {value};')
-            handles.append(f'    (void)null_{head}; (void)dead_{head}; (void)good_{head};')
+            handles += [f'    {ctype} {name}_{head} = ({ctype}){v};' for name, v in zip(WRONG[1:], GARBAGE)]
         text = PROGRAM % {'handles': '\n'.join(handles), 'calls': '\n'.join(lines), 'n': len(lines)}
-        done = self.must([self.link(self.write('negatives.c', text), '-std=c11', '-w')])
+        done = self.must([self.link(self.write('negatives.c', text), '-std=gnu11', '-w')])
         self.assertEqual(done.stdout, '')
 
 
