@@ -52,17 +52,18 @@ void Lane::close() {
     null = nullptr;
 }
 
-bool Idler::disturb(Lane& l) {
+void Idler::disturb(Lane& l) {
     l.disturbed_until.store(os::now_ns() + disturbed_ns, std::memory_order_relaxed);
     if (l.limits.shared_cpus && !l.short_slices.exchange(true, std::memory_order_relaxed)) os::ask_for_slices(slice_ns);
-    return true;
 }
 
 // Relaxed, and lossy where threads yield at once: it tells few from many.
 bool Idler::yielded(Lane& l, uint64_t cycles) {
     const uint32_t quick = l.quick_yields.load(std::memory_order_relaxed);
     l.quick_yields.store(cycles < long_cycles ? quick + 1 : 0, std::memory_order_relaxed);
-    return cycles >= long_cycles && quick < few_yields && disturb(l);
+    if (cycles < long_cycles || quick >= few_yields) return false;
+    disturb(l);
+    return true;
 }
 
 void Idler::yield(Lane& l) {
@@ -74,8 +75,12 @@ void Idler::yield(Lane& l) {
 Idler::Next Idler::idle() {
     const uint64_t now = os::cycles(), passed = now - cycles_;
     bool taken = false;
-    if (polls_ != 0 && yields_) taken = yielded(lane_, passed);
-    else if (polls_ != 0 && !lane_.limits.shared_cpus) taken = passed >= long_cycles && disturb(lane_);
+    if (polls_ != 0 && yields_) {
+        taken = yielded(lane_, passed);
+    } else if (polls_ != 0 && !lane_.limits.shared_cpus && passed >= long_cycles) {
+        disturb(lane_);
+        taken = true;
+    }
     cycles_ = now;
     if (++polls_ >= lane_.limits.spin_polls) {
         const uint32_t more = polls_ - lane_.limits.spin_polls;

@@ -213,7 +213,7 @@ private:
     static constexpr uint64_t slice_ns = 100'000;               // the least that Linux grants
     static constexpr uint64_t short_spin_ns = 50'000;           // about what sleeping and being woken costs
     static constexpr uint32_t few_yields = 64;
-    static bool disturb(Lane&);
+    static void disturb(Lane&);
     static bool yielded(Lane&, uint64_t cycles);
     Next look_at_clock(bool first);
 

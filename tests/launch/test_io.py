@@ -81,6 +81,10 @@ def children(pid):
     return found
 
 
+class Typed(bytes):
+    """What a user types, in a conversation."""
+
+
 class Terminal(LaunchTest):
     def spawn(self, shell_command):
         """Runs a command line in an interactive shell's place: a session of its own on a new terminal."""
@@ -107,48 +111,39 @@ class Terminal(LaunchTest):
                     self.assertIn(text, seen)
         self.unread = seen[seen.index(text) + len(text):]
 
-    def test_typed_lines_reach_rank_0(self):
-        pid, master = self.spawn(f"{MPIEXEC} -n 2 sh -c 'read line && echo got $line'; echo status $?")
-        os.write(master, b"hello\n")
-        self.read_until(master, b"got hello")
-        self.read_until(master, b"status 1")  # rank 1's read found the end of /dev/null
-        os.waitpid(pid, 0)
-
-    def test_end_of_input_typed(self):
-        pid, master = self.spawn(f"{MPIEXEC} -n 1 sh -c 'cat; echo over'; echo status $?")
-        os.write(master, b"hello\n")
-        self.read_until(master, b"hello\r\nhello")
-        os.write(master, b"\x04")
-        self.read_until(master, b"over")
-        self.read_until(master, b"status 0")
-        os.waitpid(pid, 0)
-
-    def test_interrupt_typed(self):
-        pid, master = self.spawn(f"trap : INT; {MPIEXEC} -n 2 sh -c 'echo up; sleep 300'; echo status $?")
-        self.read_until(master, b"up\r\nup")
-        os.write(master, b"\x03")
-        self.read_until(master, b"status 130")
-        os.waitpid(pid, 0)
-
     def wait_for(self, pid):
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
+
+    def converse(self, shell_command, *steps):
+        """Runs a command line to its end: what is Typed goes in, all else has to come out, in this order."""
+        pid, master = self.spawn(shell_command)
+        for step in steps:
+            if isinstance(step, Typed):
+                os.write(master, step)
+            else:
+                self.read_until(master, step)
+        self.wait_for(pid)
+
+    def test_typed_lines_reach_rank_0(self):
+        self.converse(f"{MPIEXEC} -n 2 sh -c 'read line && echo got $line'; echo status $?",
+                      Typed(b"hello\n"), b"got hello", b"status 1")  # rank 1's read found the end of /dev/null
+
+    def test_end_of_input_typed(self):
+        self.converse(f"{MPIEXEC} -n 1 sh -c 'cat; echo over'; echo status $?",
+                      Typed(b"hello\n"), b"hello\r\nhello", Typed(b"\x04"), b"over", b"status 0")
+
+    def test_interrupt_typed(self):
+        self.converse(f"trap : INT; {MPIEXEC} -n 2 sh -c 'echo up; sleep 300'; echo status $?",
+                      b"up\r\nup", Typed(b"\x03"), b"status 130")
 
     def test_rank_0_has_the_terminal(self):
         # Standard input is it, /dev/tty can be read, and its modes changed.
         script = ("test $WEFT_RANK = 0 || exit 0; test -t 0 || exit 3; stty -echo; printf name:; read x </dev/tty; stty echo; echo got $x")
-        pid, master = self.spawn(f"{MPIEXEC} -n 2 sh -c '{script}'; echo status $?")
-        self.read_until(master, b"name:")
-        os.write(master, b"Ada\n")
-        self.read_until(master, b"got Ada")
-        self.read_until(master, b"status 0")
-        self.wait_for(pid)
+        self.converse(f"{MPIEXEC} -n 2 sh -c '{script}'; echo status $?", b"name:", Typed(b"Ada\n"), b"got Ada", b"status 0")
 
     def test_other_ranks_cannot_be_stopped_by_it(self):
         script = "test $WEFT_RANK = 1 || exit 0; stty -echo; read x </dev/tty; echo read $?"
-        pid, master = self.spawn(f"stty tostop; {MPIEXEC} -n 2 sh -c '{script}'; echo status $?")
-        self.read_until(master, b"read 1")
-        self.read_until(master, b"status 0")
-        self.wait_for(pid)
+        self.converse(f"stty tostop; {MPIEXEC} -n 2 sh -c '{script}'; echo status $?", b"read 1", b"status 0")
 
     def test_one_interrupt_is_one(self):
         script = 'n=0; trap "n=\\$((n+1)); echo int \\$n" INT; echo up; while test $n -lt 2; do sleep 0.05; done'
@@ -212,38 +207,23 @@ class Terminal(LaunchTest):
         shell = (f"set -m; {MPIEXEC} -n 2 sh -c 'test $WEFT_RANK = 1 && exit; read x; echo got $x' & "
                  f"while kill -0 $!; do case $(sed 's/.*) //' /proc/$!/stat) in T*) break;; esac; sleep 0.05; done; "
                  f"echo it stopped; fg >/dev/null; echo status $?")
-        pid, master = self.spawn(shell)
-        self.read_until(master, b"it stopped")
-        os.write(master, b"hello\n")
-        self.read_until(master, b"got hello")
-        self.read_until(master, b"status 0")
-        self.wait_for(pid)
+        self.converse(shell, b"it stopped", Typed(b"hello\n"), b"got hello", b"status 0")
 
     def test_modes_are_restored_after_a_kill(self):
-        pid, master = self.spawn(f"{MPIEXEC} -n 1 sh -c 'stty -echo -icanon; kill -9 $$'; echo status $?; stty -a")
-        self.read_until(master, b"status 137")
-        self.read_until(master, b" icanon")
-        self.read_until(master, b" echo ")
-        self.wait_for(pid)
+        self.converse(f"{MPIEXEC} -n 1 sh -c 'stty -echo -icanon; kill -9 $$'; echo status $?; stty -a",
+                      b"status 137", b" icanon", b" echo ")
 
     def test_an_interactive_shell(self):
         if not shutil.which("bash"):
             self.skipTest("no bash")
-        pid, master = self.spawn(f"{MPIEXEC} -n 1 bash --norc -i; echo status $?; read x; echo then $x")
-        os.write(master, b"sleep 300 & jobs; stty -a >/dev/null && echo mo''des; kill %1; exit 5\n")
-        self.read_until(master, b"Running")
-        self.read_until(master, b"modes")
-        self.read_until(master, b"status 5")
-        os.write(master, b"on\n")
-        self.read_until(master, b"then on")
-        self.wait_for(pid)
+        self.converse(f"{MPIEXEC} -n 1 bash --norc -i; echo status $?; read x; echo then $x",
+                      Typed(b"sleep 300 & jobs; stty -a >/dev/null && echo mo''des; kill %1; exit 5\n"),
+                      b"Running", b"modes", b"status 5", Typed(b"on\n"), b"then on")
 
     def test_background_does_not_stop(self):
         # Job control on: the job is in a background process group of the terminal and must run to its end all the same.
-        pid, master = self.spawn(f"set -m; {MPIEXEC} -n 2 sh -c 'sleep 0.3; echo ran' & wait $!; echo status $?")
-        os.write(master, b"not for a background job\n")
-        self.read_until(master, b"status 0")
-        os.waitpid(pid, 0)
+        self.converse(f"set -m; {MPIEXEC} -n 2 sh -c 'sleep 0.3; echo ran' & wait $!; echo status $?",
+                      Typed(b"not for a background job\n"), b"status 0")
 
 
 class Output(LaunchTest):

@@ -1,33 +1,8 @@
 // Runs a command in which process_vm_readv, process_vm_writev and ptrace are refused, as in a container without ptrace
-// rights: `without_cma COMMAND ...`. Exit status 77 where the kernel has no seccomp filters.
-#include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#define DENY(name) \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (name), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+// rights: `without_cma COMMAND ...`.
+#include "../refuse.h"
 
 int main(int argc, char** argv) {
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        DENY(SYS_process_vm_readv),
-        DENY(SYS_process_vm_writev),
-        DENY(SYS_ptrace),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    if (argc < 2) return 2;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
-        fprintf(stderr, "SKIPPED: no seccomp filters here, so ptrace rights cannot be taken away\n");
-        return 77;
-    }
-    execvp(argv[1], argv + 1);
-    perror(argv[1]);
-    return 127;
+    const unsigned calls[] = {SYS_process_vm_readv, SYS_process_vm_writev, SYS_ptrace};
+    return refuse(calls, 3, EPERM, argv);
 }
