@@ -12,8 +12,6 @@ topo::Neighbours neighbours(const obj::Comm& c) {
     return n;
 }
 
-bool null_block(int64_t count, const type::Type& t) { return good_buffer(nullptr, count, &t); }
-
 }  // namespace
 
 bool good_types(const MPI_Datatype* a, int64_t n, obj::Ints counts) {
@@ -33,15 +31,15 @@ bool good_known_types(const MPI_Datatype* a, int64_t n) {
 int32_t sources(const obj::Comm& c) { return neighbours(c).sources; }
 int32_t destinations(const obj::Comm& c) { return neighbours(c).destinations; }
 
-bool null_blocks(obj::Ints counts, int64_t n, const type::Type* t) {
+bool no_blocks_at(const void* buf, obj::Ints counts, int64_t n, const type::Type* t) {
     for (int64_t i = 0; i < n; i++)
-        if (!null_block(counts[i], *t)) return false;
+        if (!good_buffer(buf, counts[i], t)) return false;
     return true;
 }
 
-bool null_blocks(obj::Ints counts, int64_t n, const MPI_Datatype* types) {
+bool no_blocks_at(const void* buf, obj::Ints counts, int64_t n, const MPI_Datatype* types) {
     for (int64_t i = 0; i < n; i++)
-        if (!null_block(counts[i], *obj::type_of(types[i]))) return false;
+        if (!good_buffer(buf, counts[i], obj::type_of(types[i]))) return false;
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "api/function.hpp"
 #include "base/err.hpp"
 #include "base/object.hpp"
+#include "obj/addresses.hpp"
 #include "obj/handles.hpp"
 #include "obj/ints.hpp"
 #include "obj/status.hpp"
@@ -66,26 +67,27 @@ inline int32_t members(const obj::Comm& c) { return c.size; }
 int32_t sources(const obj::Comm& c);
 int32_t destinations(const obj::Comm& c);
 
-// A null buffer of blocks: right where every one is empty, or addressed by its type. The blocks share a type, or have one each.
-WEFT_COLD bool null_blocks(obj::Ints counts, int64_t n, const type::Type* t);
-WEFT_COLD bool null_blocks(obj::Ints counts, int64_t n, const MPI_Datatype* types);
+using obj::no_data_at;
+// The same in a collective, which decides for itself about MPI_IN_PLACE.
+inline bool no_coll_data_at(const void* buf) { return no_data_at(buf) && buf != MPI_IN_PLACE; }
+
+// Blocks in a buffer where no data can be: right where every one is empty, or addressed by its type. The blocks share a type, or
+// have one each.
+WEFT_COLD bool no_blocks_at(const void* buf, obj::Ints counts, int64_t n, const type::Type* t);
+WEFT_COLD bool no_blocks_at(const void* buf, obj::Ints counts, int64_t n, const MPI_Datatype* types);
 template <class T> bool good_blocks(const void* buf, obj::Ints counts, int64_t n, T type, const obj::Comm& c) {
-    return WEFT_LIKELY(buf != nullptr) || c.is_inter() || c.topology != nullptr || null_blocks(counts, n, type);
+    return WEFT_LIKELY(!no_coll_data_at(buf)) || c.is_inter() || c.topology != nullptr || no_blocks_at(buf, counts, n, type);
 }
 
 inline bool active(const obj::Process& p) { return p.phase.load(std::memory_order_relaxed) == obj::Phase::active; }
-
-// Null and MPI_IN_PLACE, which are no place for data: one compare tells both.
-inline bool no_data_at(const void* buf) { return reinterpret_cast<uintptr_t>(buf) <= 1; }
-static_assert(MPI_BOTTOM == nullptr);
 
 // MPI_BOTTOM is a null pointer in this ABI: right with nothing to transfer, and with a type made of addresses.
 inline bool good_buffer(const void* buf, int64_t count, const type::Type* t) {
     return WEFT_LIKELY(!no_data_at(buf)) || count == 0 || t->size == 0 || (buf == nullptr && t->is(type::Type::absolute));
 }
-// Collectives decide for themselves about MPI_IN_PLACE; on intercommunicators and topologies the buffer may be unused.
+// On intercommunicators and topologies the buffer may be unused.
 inline bool good_coll_buffer(const void* buf, int64_t count, const type::Type* t, const obj::Comm& c) {
-    return WEFT_LIKELY(buf != nullptr) || good_buffer(nullptr, count, t) || c.is_inter() || c.topology != nullptr;
+    return WEFT_LIKELY(!no_coll_data_at(buf)) || good_buffer(buf, count, t) || c.is_inter() || c.topology != nullptr;
 }
 
 inline bool good_recv_tag(int tag) { return tag >= 0 || tag == obj::any_tag; }

@@ -70,8 +70,9 @@ TEST(Examine, SkipsWhatInPlaceMakesInsignificant) {
 
 TEST(Checks, AgreeWithTheExamination) {
     Described d;
+    const void* const buffers[] = {nullptr, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC, &d.byte};
     for (int count : {-2, -1, 0, 1, 7})
-        for (const void* buf : {static_cast<const void*>(nullptr), static_cast<const void*>(MPI_IN_PLACE), static_cast<const void*>(&d.byte)}) {
+        for (const void* buf : buffers) {
             bool inlined = count >= 0 && good_buffer(buf, count, obj::type_of(MPI_INT));
             intptr_t v[6] = {word(buf), count, word(MPI_INT), 0, word(MPI_INFO_NULL), word(&d.flag)};
             EXPECT_EQ(inlined, examine(d.f, v).error == Err::ok) << count << " " << buf;

@@ -170,23 +170,23 @@ private:
         return Err::ok;
     }
 
-    Err some_blocks(const Arg& a, int i) const {
+    Err some_blocks(const Arg& a, const void* buf, int i) const {
         const Arg& counts = f_.args[a.count];
         if (!comm_good() || comm_->is_inter() || comm_->topology != nullptr) return Err::ok;
         const bool mine = counts.length == Length::members && i == a.count - 1;  // what a member receives
         const obj::Ints n = mine ? numbers(a.count).from(comm_->rank) : numbers(a.count);
         const int64_t blocks = mine ? 1 : length(counts);
         const bool one_type = f_.args[a.datatype].kind == ArgKind::type;
-        if (one_type ? null_blocks(n, blocks, obj::type_of(p_, handle<MPI_Datatype>(a.datatype)))
-                     : null_blocks(n, blocks, handle<const MPI_Datatype*>(a.datatype)))
+        if (one_type ? no_blocks_at(buf, n, blocks, obj::type_of(p_, handle<MPI_Datatype>(a.datatype)))
+                     : no_blocks_at(buf, n, blocks, handle<const MPI_Datatype*>(a.datatype)))
             return Err::ok;
-        return fail(Err::buffer, "null buffer for blocks that are not empty (argument %d, %s)", i + 1, name(i));
+        return fail(Err::buffer, "%s as the buffer of blocks that are not empty (argument %d, %s)", obj::special_name(buf), i + 1, name(i));
     }
 
     Err a_buffer(const Arg& a, int i) const {
         const void* buf = handle<void*>(i);
-        if (a.count < 0 || !(a.kind == ArgKind::buf ? no_data_at(buf) : buf == nullptr)) return Err::ok;
-        if (f_.args[a.count].kind == ArgKind::counts) return some_blocks(a, i);
+        if (a.count < 0 || !(a.kind == ArgKind::buf ? no_data_at(buf) : no_coll_data_at(buf))) return Err::ok;
+        if (f_.args[a.count].kind == ArgKind::counts) return some_blocks(a, buf, i);
         const type::Type* t = obj::type_of(p_, handle<MPI_Datatype>(a.datatype));
         const Arg& how_many = f_.args[a.count];
         const int64_t count = how_many.kind == ArgKind::count_any && v_[how_many.count] == 0 ? 0 : count_at(a.count);
@@ -194,10 +194,8 @@ private:
         const bool good = a.kind == ArgKind::buf_coll && comm_good() ? good_coll_buffer(buf, count, t, *comm_)
                                                                      : good_buffer(buf, count, t);
         if (good) return Err::ok;
-        return buf != nullptr
-                   ? fail(Err::buffer, "MPI_IN_PLACE is no buffer here (argument %d, %s)", i + 1, name(i))
-                   : fail(Err::buffer, "null buffer for %lld elements (argument %d, %s)", static_cast<long long>(count),
-                           i + 1, name(i));
+        return fail(Err::buffer, "%s as the buffer of %lld elements (argument %d, %s)", obj::special_name(buf),
+                    static_cast<long long>(count), i + 1, name(i));
     }
 
     Err a_handle(int i) const {

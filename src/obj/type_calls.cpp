@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "obj/addresses.hpp"
 #include "obj/attr.hpp"
 #include "obj/handles.hpp"
 #include "type/build.hpp"
@@ -238,9 +239,8 @@ namespace {
 
 // Room for `need` bytes behind the position.
 Err check_room(const void* packed, int64_t position, int64_t size, int64_t need) {
-    if (need > 0 && (packed == nullptr || packed == MPI_IN_PLACE))
-        return fail(Err::buffer, "the buffer of %lld packed bytes is %s", static_cast<long long>(need),
-                    packed == nullptr ? "a null pointer" : "MPI_IN_PLACE");
+    if (need > 0 && no_data_at(packed))
+        return fail(Err::buffer, "the buffer of %lld packed bytes is %s", static_cast<long long>(need), special_name(packed));
     if (position < 0 || position > size)
         return fail(Err::arg, "position %lld is outside a buffer of %lld bytes", static_cast<long long>(position), static_cast<long long>(size));
     if (need > size - position)

@@ -95,7 +95,7 @@ def bad(kind, f, kinds, lengths, i):
     """(expression, class) pairs."""
     if kind in ('buf', 'buf_coll') and (is_blocks(kinds, i) or any(k in kinds[i + 1:] for k in ('count', 'count_any'))):
         # Where there are neighbours, none of them may send or receive anything.
-        wrong = ['(void *)0'] + (['MPI_IN_PLACE'] if kind == 'buf' else [])
+        wrong = ['(void *)0', 'MPI_BUFFER_AUTOMATIC'] + (['MPI_IN_PLACE'] if kind == 'buf' else [])
         return [] if 'eighbor' in f['name'] else [(v, 'MPI_ERR_BUFFER') for v in wrong]
     if kind == 'counts':
         wide = 'large_' if is_wide(f['params'][i]) else ''
