@@ -7,7 +7,9 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
+import unittest.mock
 
 import harness
 from harness import PROBE, LaunchTest, clean_environment
@@ -218,6 +220,7 @@ class Pmi(unittest.TestCase):
         self.assertIn("PMI_RANK", err)
 
 
+FAKE_PMIX = os.environ.get("WEFT_FAKE_PMIX", "libpmix.so.2")
 PEERS = os.environ.get("WEFT_PEERS", str(pathlib.Path(__file__).parents[2] / "venvs"))
 
 
@@ -256,6 +259,48 @@ class PmixMissing(unittest.TestCase):
         self.assertEqual(r.returncode, 77, r)
         self.assertIn("PMIX_NAMESPACE", r.stderr)
         self.assertIn("mpiexec", r.stderr)
+
+
+class PmixThatDoesNotAnswer(LaunchTest):
+    """A server of PMIx in miniature, which has its own ways."""
+
+    def probe(self, rank, size, *words, **variables):
+        with tempfile.TemporaryDirectory() as d:
+            os.mkdir(f"{d}/lib")
+            shutil.copy(FAKE_PMIX, f"{d}/lib/libpmix.so.2")
+            env = clean_environment(PMIX_NAMESPACE=f"fake-{os.getpid()}", PMIX_RANK=str(rank), PMIX_PREFIX=d, FAKE_PMIX_SIZE=str(size),
+                                    WEFT_LAUNCHER_TIMEOUT="1", ASAN_OPTIONS="detect_leaks=0", **variables)
+            return subprocess.run([PROBE, "attach", *words], env=env, capture_output=True, text=True, timeout=harness.DEADLINE)
+
+    def test_answers(self):
+        r = self.probe(0, 1, "finalize")
+        self.assertEqual((r.returncode, r.stderr), (0, ""), r)
+        seen = fields(r.stdout)
+        self.assertEqual((seen["rank"], seen["size"], seen["appnum"], seen["universe"], seen["singleton"]), ("0", "1", "4", "1", "0"))
+
+    def test_silence_is_an_error_that_names_the_question(self):
+        for key, rank, status in (("pmix.job.size", 0, 77), ("pmix.appnum", 0, 77), ("pmix.univ.size", 1, 77), ("weft-meeting", 1, 1)):
+            with self.subTest(key):
+                r = self.probe(rank, 2, FAKE_PMIX_SILENT=key)
+                self.assertEqual(r.returncode, status, r)
+                self.assertIn(f"gave no answer to PMIx_Get of {key} within 1 s (WEFT_LAUNCHER_TIMEOUT sets that time)", r.stderr)
+                self.assertNotIn("aborted", r.stderr)   # that would wait as well
+
+    def test_refusal(self):
+        r = self.probe(1, 2)   # nobody has published where to meet
+        self.assertEqual(r.returncode, 1, r)
+        self.assertIn("does not answer weft-meeting (status -46)", r.stderr)
+        self.assertIn("fake launcher: aborted with 1", r.stderr)
+
+    def test_slow_fence_is_told_and_waited_for(self):
+        r = self.probe(0, 1, "finalize", FAKE_PMIX_SLOW="3")
+        self.assertEqual(r.returncode, 0, r)
+        self.assertEqual(r.stderr.count("waits in MPI_Init for an answer to PMIx_Fence since 1 s"), 1, r)
+
+    def test_silent_fence_is_told(self):
+        with self.assertRaises(subprocess.TimeoutExpired) as raised, unittest.mock.patch.object(harness, "DEADLINE", 5):
+            self.probe(0, 1, FAKE_PMIX_SILENT="fence")
+        self.assertIn("waits in MPI_Init for an answer to PMIx_Fence since 1 s", str(raised.exception.stderr))
 
 
 def open_mpi():
