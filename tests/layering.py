@@ -26,10 +26,11 @@ MAY = {
 UPPER = {"comm", "coll", "p2p", "obj", "boot", "lane", "wire", "heap", "os", "type", "op"}
 for floor in ("rma", "part", "io", "topo", "tool"):
     MAY[floor] = set(UPPER)
-MAY["api"] = UPPER | {"rma", "part", "io", "topo", "tool"}
+MAY["calls"] = {"obj", "boot", "heap", "os", "type", "op"}
+MAY["api"] = UPPER | {"calls", "rma", "part", "io", "topo", "tool"}
 
 # Floors that know MPI's handles and names.
-KNOW_MPI = {"api", "obj", "p2p", "coll", "comm", "rma", "part", "io", "topo", "tool"}
+KNOW_MPI = {"api", "calls", "obj", "p2p", "coll", "comm", "rma", "part", "io", "topo", "tool"}
 
 # System calls by their names; a dot, an arrow or a scope before the name makes it something else. Everyday words (open, read,
 # poll ...) are left to the headers below, without which they cannot be called.

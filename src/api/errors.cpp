@@ -5,7 +5,7 @@
 
 #include "api/door.hpp"
 #include "boot/boot.hpp"
-#include "obj/errors.hpp"
+#include "calls/errors.hpp"
 #include "obj/message.hpp"
 #include "obj/session.hpp"
 
@@ -39,7 +39,7 @@ void hint(const Served& by, char* text, size_t size) {
 
 void describe(const char* function, int code, char* line, int size) {
     char class_name[MPI_MAX_ERROR_STRING];
-    obj::error_name(*obj::process, code, class_name, sizeof class_name);
+    calls::error_name(*obj::process, code, class_name, sizeof class_name);
     const char* why = fail_text();
     if (why[0] != 0) snprintf(line, static_cast<size_t>(size), "%s: %s; %s", function, why, class_name);
     else snprintf(line, static_cast<size_t>(size), "%s: %s", function, class_name);
@@ -95,14 +95,14 @@ const Object* head(const void* object) { return static_cast<const Object*>(objec
 
 Err comm_call_errhandler(obj::Process& p, obj::Comm& c, int code) {
     int class_of;
-    WEFT_TRY(obj::error_class(p, code, &class_of));
+    WEFT_TRY(calls::error_class(p, code, &class_of));
     (void)deliver("MPI_Comm_call_errhandler", obj::errhandler_of(p, c), {.comm = &c}, code);
     return Err::ok;
 }
 
 Err session_call_errhandler(obj::Process& p, obj::Session& s, int code) {
     int class_of;
-    WEFT_TRY(obj::error_class(p, code, &class_of));
+    WEFT_TRY(calls::error_class(p, code, &class_of));
     (void)deliver("MPI_Session_call_errhandler", obj::errhandler_of(p, s), {.session = &s}, code);
     return Err::ok;
 }
@@ -110,7 +110,7 @@ Err session_call_errhandler(obj::Process& p, obj::Session& s, int code) {
 Err file_call_errhandler(obj::Process& p, obj::File* f, int code) {
     int class_of;
     if (f != nullptr) return fail(Err{MPI_ERR_FILE}, "no file (argument 1)");
-    WEFT_TRY(obj::error_class(p, code, &class_of));
+    WEFT_TRY(calls::error_class(p, code, &class_of));
     (void)deliver("MPI_File_call_errhandler", obj::file_errhandler(p), {.null_file = true}, code);
     return Err::ok;
 }

@@ -8,7 +8,7 @@
 namespace weft::comm {
 
 Err inherit(Process& p, Comm& from, Comm& to, Info* info) {
-    if (info != nullptr) WEFT_TRY(obj::info_dup(p, *info, &to.info));
+    if (info != nullptr) WEFT_TRY(obj::copy_info(p, *info, &to.info));
     return obj::copy_attributes(p, from, to);
 }
 

@@ -106,7 +106,7 @@ Err join(Process& p) {
     return e;
 }
 
-Err own_handler(Process& p, Comm& c, Errhandler& h) { return obj::comm_set_errhandler(p, c, h); }
+Err own_handler(Process& p, Comm& c, Errhandler& h) { return obj::set_errhandler(p, c, h); }
 
 }  // namespace
 
@@ -196,12 +196,12 @@ void close_directory(Process& p) {
 
 Err session_get_info(Process& p, Session&, Info** out) {
     Info* info = nullptr;
-    WEFT_TRY(obj::info_create(p, &info));
+    WEFT_TRY(obj::make_info(p, &info));
     // The engine's level serves every session, whatever it asked for.
     Err e = obj::info_put(*info, "thread_level", level_names[p.threads ? 3 : static_cast<int>(p.level)]);
     if (e == Err::ok) e = obj::info_put(*info, "mpi_memory_alloc_kinds", "mpi,system");
     if (e != Err::ok) {
-        (void)obj::info_free(p, &info);
+        obj::free_info(p, *info);
         return e;
     }
     *out = info;
@@ -228,33 +228,12 @@ Err session_get_pset_info(Process& p, Session&, const char* name, Info** out) {
     char size[16];
     snprintf(size, sizeof size, "%d", which == 1 ? 1 : p.world_size);
     Info* info = nullptr;
-    WEFT_TRY(obj::info_create(p, &info));
+    WEFT_TRY(obj::make_info(p, &info));
     if (Err e = obj::info_put(*info, "mpi_size", size); e != Err::ok) {
-        (void)obj::info_free(p, &info);
+        obj::free_info(p, *info);
         return e;
     }
     *out = info;
-    return Err::ok;
-}
-
-Err session_set_errhandler(Process& p, Session& s, Errhandler& h) {
-    if (!h.predefined() && h.target != Errhandler::session)
-        return fail(Err::arg, "the error handler was not made for sessions");
-    obj::retain(h);
-    Errhandler* old;
-    {
-        SpinGuard guard(p.pool_lock);
-        old = s.errhandler;
-        s.errhandler = &h;
-    }
-    obj::release(p, *old);
-    return Err::ok;
-}
-
-Err session_get_errhandler(Process& p, Session& s, Errhandler** out) {
-    SpinGuard guard(p.pool_lock);
-    obj::retain(*s.errhandler);
-    *out = s.errhandler;
     return Err::ok;
 }
 
@@ -285,7 +264,7 @@ Err create_from_group(Process& p, Group& group, const char* stringtag, Info* inf
         obj::release(p, group);
         return e;
     }
-    if (info != nullptr) e = obj::info_dup(p, *info, &made->info);
+    if (info != nullptr) e = obj::copy_info(p, *info, &made->info);
     if (e == Err::ok) e = own_handler(p, *made, h);
     if (e != Err::ok) {
         obj::release(*made);

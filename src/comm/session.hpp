@@ -30,8 +30,6 @@ Err session_get_info(Process&, Session&, Info** out);
 Err session_get_num_psets(Process&, Session&, Info*, int* n);
 Err session_get_nth_pset(Process&, Session&, Info*, int n, int* length, char* name);
 Err session_get_pset_info(Process&, Session&, const char* name, Info** out);
-Err session_set_errhandler(Process&, Session&, Errhandler&);
-Err session_get_errhandler(Process&, Session&, Errhandler** out);
 Err group_from_session_pset(Process&, Session&, const char* name, Group** out);
 
 // *out is null for empty groups.

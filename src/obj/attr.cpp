@@ -1,22 +1,17 @@
 #include "obj/attr.hpp"
 
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 
-#include "boot/boot.hpp"
 #include "obj/handles.hpp"
 #include "obj/process.hpp"
 #include "obj/registry.hpp"
-#include "type/predefined.hpp"
 
 namespace weft::obj {
 
-enum class Of : uint8_t { comm, type, win };
-
 // Lives while it is not freed or an attribute still uses it. Its number is first_keyval + its index in the registry.
 struct Keyval {
-    Of of;
+    Owner::Of of;
     bool freed;
     int32_t users;
     int32_t number;
@@ -36,28 +31,8 @@ namespace {
 
 constexpr int first_keyval = 1024;
 
-// One object that carries attributes, whatever it is.
-struct Owner {
-    Of of;
-    Attributes** list;
-    void* handle;
-};
-
-Owner owner(Comm& c) { return {Of::comm, &c.attributes, handle_of(&c)}; }
-
-Err owner(type::Type& t, Owner* out) {
-    if (t.extra == nullptr) {
-        auto* fresh = static_cast<TypeExtra*>(calloc(1, sizeof(TypeExtra)));
-        if (fresh == nullptr) return fail(Err::no_mem, "no memory for the attributes of a datatype");
-        void* expected = nullptr;
-        if (!__atomic_compare_exchange_n(&t.extra, &expected, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) free(fresh);
-    }
-    *out = {Of::type, &static_cast<TypeExtra*>(t.extra)->attributes, type::handle_of(t)};
-    return Err::ok;
-}
-
 // With the registry's lock held.
-Keyval* find_keyval(Registry& r, Of of, int number) {
+Keyval* find_keyval(Registry& r, Owner::Of of, int number) {
     int index = number - first_keyval;
     if (index < 0 || index >= r.n_keyvals) return nullptr;
     Keyval* k = r.keyvals[index];
@@ -83,13 +58,13 @@ Err call_delete(const Keyval& k, void* handle, void* value) {
     if (k.del == nullptr) return Err::ok;
     int code = 0;
     switch (k.of) {
-    case Of::comm:
+    case Owner::comm:
         code = reinterpret_cast<MPI_Comm_delete_attr_function*>(k.del)(static_cast<MPI_Comm>(handle), k.number, value, k.extra);
         break;
-    case Of::type:
+    case Owner::type:
         code = reinterpret_cast<MPI_Type_delete_attr_function*>(k.del)(static_cast<MPI_Datatype>(handle), k.number, value, k.extra);
         break;
-    case Of::win:
+    case Owner::win:
         code = reinterpret_cast<MPI_Win_delete_attr_function*>(k.del)(static_cast<MPI_Win>(handle), k.number, value, k.extra);
         break;
     }
@@ -106,20 +81,81 @@ Err call_copy(const Keyval& k, void* handle, void* value, void** copy, int* flag
     }
     int code = 0;
     switch (k.of) {
-    case Of::comm:
+    case Owner::comm:
         code = reinterpret_cast<MPI_Comm_copy_attr_function*>(k.copy)(static_cast<MPI_Comm>(handle), k.number, k.extra, value, copy, flag);
         break;
-    case Of::type:
+    case Owner::type:
         code = reinterpret_cast<MPI_Type_copy_attr_function*>(k.copy)(static_cast<MPI_Datatype>(handle), k.number, k.extra, value, copy, flag);
         break;
-    case Of::win:
+    case Owner::win:
         code = reinterpret_cast<MPI_Win_copy_attr_function*>(k.copy)(static_cast<MPI_Win>(handle), k.number, k.extra, value, copy, flag);
         break;
     }
     return code == MPI_SUCCESS ? Err::ok : fail(Err{code}, "the copy callback of an attribute returned %d", code);
 }
 
-Err create_keyval(Process& p, Of of, void* copy, void* del, int* number, void* extra) {
+// Puts a value in place without callbacks; the keyval has one user more.
+Err put(Registry& r, Owner o, Keyval* k, void* value) {
+    auto* a = static_cast<Attributes*>(malloc(sizeof(Attributes)));
+    if (a == nullptr) return fail(Err::no_mem, "no memory for an attribute");
+    SpinGuard guard(r.lock);
+    *a = {*o.list, k, value};
+    *o.list = a;
+    k->users++;
+    return Err::ok;
+}
+
+// Removes the attribute after its callback allowed it.
+Err remove(Registry& r, Owner o, Keyval* k, void* value) {
+    WEFT_TRY(call_delete(*k, o.handle, value));
+    SpinGuard guard(r.lock);
+    Attributes** link = find(o.list, k);
+    if (link == nullptr) return Err::ok;
+    Attributes* a = *link;
+    *link = a->next;
+    free(a);
+    release_keyval(r, k);
+    return Err::ok;
+}
+
+Err erase_all(Process& p, Owner o) {
+    while (Attributes* a = *o.list) WEFT_TRY(remove(registry(p), o, a->keyval, a->value));
+    return Err::ok;
+}
+
+// Oldest first, so that the copy lists them in the same order.
+Err copy_from(Process& p, Owner from, Owner to, const Attributes* a) {
+    if (a == nullptr) return Err::ok;
+    WEFT_TRY(copy_from(p, from, to, a->next));
+    void* value = nullptr;
+    int flag = 0;
+    WEFT_TRY(call_copy(*a->keyval, from.handle, a->value, &value, &flag));
+    return flag != 0 ? put(registry(p), to, a->keyval, value) : Err::ok;
+}
+
+Err copy_all(Process& p, Owner from, Owner to) {
+    if (*from.list == nullptr) return Err::ok;
+    Err e = copy_from(p, from, to, *from.list);
+    if (e != Err::ok && erase_all(p, to) != Err::ok) return e;
+    return e;
+}
+
+}  // namespace
+
+Owner owner(Comm& c) { return {Owner::comm, &c.attributes, handle_of(&c)}; }
+
+Err owner(type::Type& t, Owner* out) {
+    if (t.extra == nullptr) {
+        auto* fresh = static_cast<TypeExtra*>(calloc(1, sizeof(TypeExtra)));
+        if (fresh == nullptr) return fail(Err::no_mem, "no memory for the attributes of a datatype");
+        void* expected = nullptr;
+        if (!__atomic_compare_exchange_n(&t.extra, &expected, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) free(fresh);
+    }
+    *out = {Owner::type, &static_cast<TypeExtra*>(t.extra)->attributes, type::handle_of(t)};
+    return Err::ok;
+}
+
+Err create_keyval(Process& p, Owner::Of of, void* copy, void* del, int* number, void* extra) {
     auto* k = static_cast<Keyval*>(malloc(sizeof(Keyval)));
     if (k == nullptr) return fail(Err::no_mem, "no memory for a keyval");
     Registry& r = registry(p);
@@ -141,7 +177,7 @@ Err create_keyval(Process& p, Of of, void* copy, void* del, int* number, void* e
     return Err::ok;
 }
 
-Err free_keyval(Process& p, Of of, int* number) {
+Err free_keyval(Process& p, Owner::Of of, int* number) {
     Registry& r = registry(p);
     SpinGuard guard(r.lock);
     Keyval* k = find_keyval(r, of, *number);
@@ -154,18 +190,7 @@ Err free_keyval(Process& p, Of of, int* number) {
     return Err::ok;
 }
 
-// Puts a value in place without callbacks; the keyval has one user more.
-Err put(Registry& r, Owner o, Keyval* k, void* value) {
-    auto* a = static_cast<Attributes*>(malloc(sizeof(Attributes)));
-    if (a == nullptr) return fail(Err::no_mem, "no memory for an attribute");
-    SpinGuard guard(r.lock);
-    *a = {*o.list, k, value};
-    *o.list = a;
-    k->users++;
-    return Err::ok;
-}
-
-Err set(Process& p, Owner o, int number, void* value) {
+Err set_attribute(Process& p, Owner o, int number, void* value) {
     Registry& r = registry(p);
     Keyval* k;
     void* old = nullptr;
@@ -191,7 +216,7 @@ Err set(Process& p, Owner o, int number, void* value) {
     return put(r, o, k, value);   // the callback removed it
 }
 
-Err get(Process& p, Owner o, int number, void* out, bool* flag) {
+Err get_attribute(Process& p, Owner o, int number, void* out, bool* flag) {
     Registry& r = registry(p);
     SpinGuard guard(r.lock);
     Keyval* k = find_keyval(r, o.of, number);
@@ -202,20 +227,7 @@ Err get(Process& p, Owner o, int number, void* out, bool* flag) {
     return Err::ok;
 }
 
-// Removes the attribute after its callback allowed it.
-Err remove(Registry& r, Owner o, Keyval* k, void* value) {
-    WEFT_TRY(call_delete(*k, o.handle, value));
-    SpinGuard guard(r.lock);
-    Attributes** link = find(o.list, k);
-    if (link == nullptr) return Err::ok;
-    Attributes* a = *link;
-    *link = a->next;
-    free(a);
-    release_keyval(r, k);
-    return Err::ok;
-}
-
-Err erase(Process& p, Owner o, int number) {
+Err delete_attribute(Process& p, Owner o, int number) {
     Registry& r = registry(p);
     Keyval* k;
     void* value;
@@ -229,54 +241,6 @@ Err erase(Process& p, Owner o, int number) {
     }
     return remove(r, o, k, value);
 }
-
-Err erase_all(Process& p, Owner o) {
-    while (Attributes* a = *o.list) WEFT_TRY(remove(registry(p), o, a->keyval, a->value));
-    return Err::ok;
-}
-
-// Oldest first, so that the copy lists them in the same order.
-Err copy_from(Process& p, Owner from, Owner to, const Attributes* a) {
-    if (a == nullptr) return Err::ok;
-    WEFT_TRY(copy_from(p, from, to, a->next));
-    void* value = nullptr;
-    int flag = 0;
-    WEFT_TRY(call_copy(*a->keyval, from.handle, a->value, &value, &flag));
-    return flag != 0 ? put(registry(p), to, a->keyval, value) : Err::ok;
-}
-
-Err copy_all(Process& p, Owner from, Owner to) {
-    if (*from.list == nullptr) return Err::ok;
-    Err e = copy_from(p, from, to, *from.list);
-    if (e != Err::ok && erase_all(p, to) != Err::ok) return e;
-    return e;
-}
-
-// The attributes every communicator has. Returns whether `number` is one of them.
-bool builtin(Process& p, int number, void* out, bool* flag) {
-    Registry& r = registry(p);
-    const int* value = nullptr;
-    static constexpr int tag_ub = INT_MAX, yes = 1, any_source_value = MPI_ANY_SOURCE, no_host = MPI_PROC_NULL;
-    switch (number) {
-    case MPI_TAG_UB: value = &tag_ub; break;
-    case MPI_IO: value = &any_source_value; break;
-    case MPI_HOST: value = &no_host; break;
-    case MPI_WTIME_IS_GLOBAL: value = &yes; break;   // one clock for the node
-    case MPI_APPNUM: value = p.job != nullptr && p.job->appnum >= 0 ? &p.job->appnum : nullptr; break;
-    case MPI_LASTUSEDCODE: value = &r.lastusedcode; break;
-    case MPI_UNIVERSE_SIZE: value = p.job != nullptr && p.job->universe_size > 0 ? &p.job->universe_size : nullptr; break;
-    default: return false;
-    }
-    if (value != nullptr) memcpy(out, &value, sizeof value);
-    *flag = value != nullptr;
-    return true;
-}
-
-bool is_builtin(int number) { return number >= MPI_TAG_UB && number <= MPI_UNIVERSE_SIZE; }
-
-Err not_yours(int number) { return fail(Err::keyval, "the predefined attribute %d cannot be changed", number); }
-
-}  // namespace
 
 Err copy_attributes(Process& p, Comm& from, Comm& to) { return copy_all(p, owner(from), owner(to)); }
 Err delete_attributes(Process& p, Comm& c) { return c.attributes == nullptr ? Err::ok : erase_all(p, owner(c)); }
@@ -296,65 +260,6 @@ Err delete_attributes(Process& p, type::Type& t) {
     WEFT_TRY(erase_all(p, o));
     free(t.extra);
     t.extra = nullptr;
-    return Err::ok;
-}
-
-Err comm_create_keyval(Process& p, MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* del, int* keyval, void* extra) {
-    return create_keyval(p, Of::comm, reinterpret_cast<void*>(copy), reinterpret_cast<void*>(del), keyval, extra);
-}
-Err type_create_keyval(Process& p, MPI_Type_copy_attr_function* copy, MPI_Type_delete_attr_function* del, int* keyval, void* extra) {
-    return create_keyval(p, Of::type, reinterpret_cast<void*>(copy), reinterpret_cast<void*>(del), keyval, extra);
-}
-Err win_create_keyval(Process& p, MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* del, int* keyval, void* extra) {
-    return create_keyval(p, Of::win, reinterpret_cast<void*>(copy), reinterpret_cast<void*>(del), keyval, extra);
-}
-Err comm_free_keyval(Process& p, int* keyval) { return free_keyval(p, Of::comm, keyval); }
-Err type_free_keyval(Process& p, int* keyval) { return free_keyval(p, Of::type, keyval); }
-Err win_free_keyval(Process& p, int* keyval) { return free_keyval(p, Of::win, keyval); }
-
-Err comm_set_attr(Process& p, Comm& c, int keyval, void* value) {
-    return is_builtin(keyval) ? not_yours(keyval) : set(p, owner(c), keyval, value);
-}
-Err comm_get_attr(Process& p, Comm& c, int keyval, void* value, bool* flag) {
-    return builtin(p, keyval, value, flag) ? Err::ok : get(p, owner(c), keyval, value, flag);
-}
-Err comm_delete_attr(Process& p, Comm& c, int keyval) {
-    return is_builtin(keyval) ? not_yours(keyval) : erase(p, owner(c), keyval);
-}
-
-Err type_set_attr(Process& p, type::Type& t, int keyval, void* value) {
-    Owner o{};
-    WEFT_TRY(owner(t, &o));
-    return set(p, o, keyval, value);
-}
-Err type_get_attr(Process& p, type::Type& t, int keyval, void* value, bool* flag) {
-    Owner o{};
-    WEFT_TRY(owner(t, &o));
-    return get(p, o, keyval, value, flag);
-}
-Err type_delete_attr(Process& p, type::Type& t, int keyval) {
-    Owner o{};
-    WEFT_TRY(owner(t, &o));
-    return erase(p, o, keyval);
-}
-
-Err type_set_name(Process& p, type::Type& t, const char* name) {
-    Owner o{};
-    WEFT_TRY(owner(t, &o));
-    auto* x = static_cast<TypeExtra*>(t.extra);
-    SpinGuard guard(registry(p).lock);
-    strncpy(x->name, name, sizeof x->name - 1);
-    x->name[sizeof x->name - 1] = 0;
-    x->named = true;
-    return Err::ok;
-}
-
-Err type_get_name(Process& p, type::Type& t, char* name, int* length) {
-    auto* x = static_cast<TypeExtra*>(t.extra);
-    SpinGuard guard(registry(p).lock);
-    const char* text = x != nullptr && x->named ? x->name : type::name_of(t);
-    *length = static_cast<int>(strlen(text));
-    memcpy(name, text, static_cast<size_t>(*length) + 1);
     return Err::ok;
 }
 

@@ -1,4 +1,4 @@
-// Attributes and their keyvals, on communicators, datatypes and windows, and the names of datatypes.
+// Attributes and their keyvals, on communicators, datatypes and windows; datatypes keep their names beside them.
 // Floors from obj/ upwards may include this. The registry's lock guards every list; callbacks run without it.
 #pragma once
 #include <mpi.h>
@@ -25,22 +25,22 @@ Err delete_attributes(Process&, Comm&);
 Err copy_attributes(Process&, const type::Type& from, type::Type& to);
 Err delete_attributes(Process&, type::Type&);   // also drops its name
 
-Err comm_create_keyval(Process&, MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* del, int* keyval, void* extra);
-Err type_create_keyval(Process&, MPI_Type_copy_attr_function* copy, MPI_Type_delete_attr_function* del, int* keyval, void* extra);
-Err win_create_keyval(Process&, MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* del, int* keyval, void* extra);
-Err comm_free_keyval(Process&, int* keyval);
-Err type_free_keyval(Process&, int* keyval);
-Err win_free_keyval(Process&, int* keyval);
+// One object that carries attributes, whatever it is.
+struct Owner {
+    enum Of : uint8_t { comm, type, win };
+    Of of;
+    Attributes** list;
+    void* handle;
+};
+Owner owner(Comm&);
+Err owner(type::Type&, Owner* out);   // makes its TypeExtra
 
-// Attribute values are words; `value` of get points at one, whatever its declared type.
-Err comm_set_attr(Process&, Comm&, int keyval, void* value);
-Err comm_get_attr(Process&, Comm&, int keyval, void* value, bool* flag);
-Err comm_delete_attr(Process&, Comm&, int keyval);
-Err type_set_attr(Process&, type::Type&, int keyval, void* value);
-Err type_get_attr(Process&, type::Type&, int keyval, void* value, bool* flag);
-Err type_delete_attr(Process&, type::Type&, int keyval);
-
-Err type_set_name(Process&, type::Type&, const char* name);
-Err type_get_name(Process&, type::Type&, char* name, int* length);
+Err create_keyval(Process&, Owner::Of, void* copy, void* del, int* keyval, void* extra);
+// Sets it to MPI_KEYVAL_INVALID. Attributes that use it stay.
+Err free_keyval(Process&, Owner::Of, int* keyval);
+// Values are words; `value` of get points at one, whatever its declared type.
+Err set_attribute(Process&, Owner, int keyval, void* value);
+Err get_attribute(Process&, Owner, int keyval, void* value, bool* flag);
+Err delete_attribute(Process&, Owner, int keyval);
 
 }  // namespace weft::obj

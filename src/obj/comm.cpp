@@ -85,7 +85,7 @@ void close_comm(Process& p, Comm& c) {
     release(p, *c.group);
     if (c.remote_group != nullptr) release(p, *c.remote_group);
     if (c.errhandler != nullptr) release(p, *c.errhandler);
-    if (c.info != nullptr) (void)info_free(p, &c.info);
+    if (c.info != nullptr) free_info(p, *c.info);
     free(c.topology);
     free(c.coll);
     c.errhandler = nullptr;

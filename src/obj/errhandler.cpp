@@ -15,9 +15,7 @@ constinit Errhandler errors_are_fatal = {{Kind::errhandler, 0x141}, Errhandler::
 constinit Errhandler errors_abort = {{Kind::errhandler, 0x142}, Errhandler::abort, Errhandler::any, {1}, {nullptr}};
 constinit Errhandler errors_return = {{Kind::errhandler, 0x143}, Errhandler::return_code, Errhandler::any, {1}, {nullptr}};
 
-namespace {
-
-Err create(Process& p, Errhandler::Target target, void (*fn)(), Errhandler** out) {
+Err make_errhandler(Process& p, Errhandler::Target target, void (*fn)(), Errhandler** out) {
     if (fn == nullptr) return fail(Err::arg, "the function of an error handler is a null pointer");
     Errhandler* e;
     {
@@ -35,8 +33,6 @@ Err create(Process& p, Errhandler::Target target, void (*fn)(), Errhandler** out
     *out = e;
     return Err::ok;
 }
-
-}  // namespace
 
 void release(Process& p, Errhandler& e) {
     if (e.predefined() || e.refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -82,65 +78,22 @@ HeldErrhandler errhandler_of(Process& p, const Comm& c) { return held_or_initial
 HeldErrhandler errhandler_of(Process& p, const Session& s) { return held_or_initial(p, retain_at(p, s.errhandler)); }
 Errhandler* inherit_errhandler(Process& p, const Comm& parent) { return retain_at(p, parent.errhandler); }
 
-static Err only_null(const File* f) { return f == nullptr ? Err::ok : fail(Err{MPI_ERR_FILE}, "no file (argument 1)"); }
-
 HeldErrhandler file_errhandler(Process& p) {
     Errhandler* e = retain_at(p, registry(p).file_errhandler);
     return {p, e != nullptr ? *e : errors_return};
 }
 
-Err file_set_errhandler(Process& p, File* f, Errhandler& e) {
-    WEFT_TRY(only_null(f));
-    if (!e.predefined() && e.target != Errhandler::file)
-        return fail(Err::errhandler, "this error handler is not one for files");
+static Err set_errhandler(Process& p, Errhandler*& place, Errhandler::Target target, const char* what, Errhandler& e) {
+    if (!e.predefined() && e.target != target) return fail(Err::errhandler, "this error handler is not one for %s", what);
     retain(e);
-    replace_at(p, registry(p).file_errhandler, e);
+    replace_at(p, place, e);
     return Err::ok;
 }
 
-Err file_get_errhandler(Process& p, File* f, Errhandler** out) {
-    WEFT_TRY(only_null(f));
-    const HeldErrhandler held = file_errhandler(p);
-    Errhandler& e = held;
-    retain(e);
-    *out = &e;
-    return Err::ok;
-}
-
-Err comm_create_errhandler(Process& p, MPI_Comm_errhandler_function* fn, Errhandler** out) {
-    return create(p, Errhandler::comm, reinterpret_cast<void (*)()>(fn), out);
-}
-Err win_create_errhandler(Process& p, MPI_Win_errhandler_function* fn, Errhandler** out) {
-    return create(p, Errhandler::win, reinterpret_cast<void (*)()>(fn), out);
-}
-Err file_create_errhandler(Process& p, MPI_File_errhandler_function* fn, Errhandler** out) {
-    return create(p, Errhandler::file, reinterpret_cast<void (*)()>(fn), out);
-}
-Err session_create_errhandler(Process& p, MPI_Session_errhandler_function* fn, Errhandler** out) {
-    return create(p, Errhandler::session, reinterpret_cast<void (*)()>(fn), out);
-}
-
-Err comm_set_errhandler(Process& p, Comm& c, Errhandler& e) {
-    if (!e.predefined() && e.target != Errhandler::comm)
-        return fail(Err::errhandler, "this error handler is not one for communicators");
-    retain(e);
-    replace_at(p, c.errhandler, e);
-    return Err::ok;
-}
-
-Err comm_get_errhandler(Process& p, Comm& c, Errhandler** out) {
-    const HeldErrhandler held = errhandler_of(p, c);
-    Errhandler& e = held;
-    retain(e);
-    *out = &e;
-    return Err::ok;
-}
-
-// A predefined handler may have been got by Comm_get_errhandler, which obliges the user to free it.
-Err errhandler_free(Process& p, Errhandler** e) {
-    release(p, **e);
-    *e = nullptr;
-    return Err::ok;
+Err set_errhandler(Process& p, Comm& c, Errhandler& e) { return set_errhandler(p, c.errhandler, Errhandler::comm, "communicators", e); }
+Err set_errhandler(Process& p, Session& s, Errhandler& e) { return set_errhandler(p, s.errhandler, Errhandler::session, "sessions", e); }
+Err set_file_errhandler(Process& p, Errhandler& e) {
+    return set_errhandler(p, registry(p).file_errhandler, Errhandler::file, "files", e);
 }
 
 }  // namespace weft::obj

@@ -61,16 +61,13 @@ HeldErrhandler errhandler_of(Process&, const Session&);
 // The one that a communicator made of `parent` starts with, retained; null: the default.
 Errhandler* inherit_errhandler(Process&, const Comm& parent);
 
-Err comm_create_errhandler(Process&, MPI_Comm_errhandler_function* fn, Errhandler** out);
-Err win_create_errhandler(Process&, MPI_Win_errhandler_function* fn, Errhandler** out);
-Err file_create_errhandler(Process&, MPI_File_errhandler_function* fn, Errhandler** out);
-Err session_create_errhandler(Process&, MPI_Session_errhandler_function* fn, Errhandler** out);
-Err comm_set_errhandler(Process&, Comm&, Errhandler&);
-Err comm_get_errhandler(Process&, Comm&, Errhandler** out);
-// Null stands for MPI_FILE_NULL, whose handler serves files that are yet to be opened. Starts as MPI_ERRORS_RETURN.
+// Of MPI_FILE_NULL, whose handler serves files that are yet to be opened. Starts as MPI_ERRORS_RETURN.
 HeldErrhandler file_errhandler(Process&);
-Err file_set_errhandler(Process&, File*, Errhandler&);
-Err file_get_errhandler(Process&, File*, Errhandler** out);
-Err errhandler_free(Process&, Errhandler** e);
+
+Err make_errhandler(Process&, Errhandler::Target, void (*function)(), Errhandler** out);
+// Err::errhandler for one that was made for objects of another kind.
+Err set_errhandler(Process&, Comm&, Errhandler&);
+Err set_errhandler(Process&, Session&, Errhandler&);
+Err set_file_errhandler(Process&, Errhandler&);
 
 }  // namespace weft::obj

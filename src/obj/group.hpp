@@ -1,4 +1,4 @@
-// Groups: ordered sets of processes, and every MPI_Group_* call. Any floor above obj/ may include this.
+// Groups: ordered sets of processes. Any floor above obj/ may include this.
 // Immutable after creation but for the reference count; no lock is held by callers.
 #pragma once
 #include <atomic>
@@ -41,21 +41,5 @@ int32_t rank_of(const Group& g, int32_t world_rank);
 // Numbered as MPI_IDENT and its like in the ABI.
 enum Compare : int { ident = 201, congruent = 202, similar = 203, unequal = 204 };
 Compare compare_groups(const Group& a, const Group& b);
-
-// The calls of the standard; ranks and counts are checked here, handles at the door.
-Err group_size(Process&, Group&, int* size);
-Err group_rank(Process&, Group&, int* rank);
-Err group_translate_ranks(Process&, Group&, int n, const int* ranks, Group& to, int* result);
-Err group_compare(Process&, Group&, Group&, int* result);
-Err group_union(Process&, Group&, Group&, Group** out);
-Err group_intersection(Process&, Group&, Group&, Group** out);
-Err group_difference(Process&, Group&, Group&, Group** out);
-Err group_incl(Process&, Group&, int n, const int* ranks, Group** out);
-Err group_excl(Process&, Group&, int n, const int* ranks, Group** out);
-Err group_range_incl(Process&, Group&, int n, const int (*ranges)[3], Group** out);
-Err group_range_excl(Process&, Group&, int n, const int (*ranges)[3], Group** out);
-Err group_free(Process&, Group** g);
-Err comm_group(Process&, Comm&, Group** out);
-Err comm_remote_group(Process&, Comm&, Group** out);
 
 }  // namespace weft::obj

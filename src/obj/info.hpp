@@ -21,23 +21,19 @@ struct Info : Object {
     Info* next;           // link of the free list
 };
 
-// MPI_INFO_ENV: what was asked for at launch; null when there is no memory for it.
+inline constexpr int info_env_number = 0x131;   // MPI_INFO_ENV
+// What was asked for at launch; null when there is no memory for it.
 Info* info_env(Process&);
 
-// For the library's own use: the value of `key` copied to `value` (at most `size` bytes with its NUL), or false.
-bool info_lookup(Info*, const char* key, char* value, int size);
-Err info_put(Info&, const char* key, const char* value);
+Err make_info(Process&, Info** out);
+Err copy_info(Process&, Info&, Info** out);
+void free_info(Process&, Info&);
 
-Err info_create(Process&, Info** out);
-Err info_create_env(Process&, int argc, char** argv, Info** out);
-Err info_dup(Process&, Info&, Info** out);
-Err info_free(Process&, Info** info);
-Err info_set(Process&, Info&, const char* key, const char* value);
-Err info_delete(Process&, Info&, const char* key);
-Err info_get(Process&, Info&, const char* key, int valuelen, char* value, bool* flag);
-Err info_get_valuelen(Process&, Info&, const char* key, int* valuelen, bool* flag);
-Err info_get_string(Process&, Info&, const char* key, int* buflen, char* value, bool* flag);
-Err info_get_nkeys(Process&, Info&, int* n);
-Err info_get_nthkey(Process&, Info&, int n, char* key);
+// The value of `key` copied to `value` (at most `size` bytes with its NUL; 0: not at all), its whole length to `length`; or false.
+bool info_lookup(Info*, const char* key, char* value, int size, int* length = nullptr);
+Err info_put(Info&, const char* key, const char* value);
+bool info_remove(Info&, const char* key);   // false: it was not there
+// What was asked for at launch, as far as it is known, the same at any time; with a command line that, too.
+Err put_launch_info(Info&, int argc, char** argv);
 
 }  // namespace weft::obj

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "obj/errors.hpp"
 #include "obj/process.hpp"
 
 namespace weft::obj {

@@ -15,6 +15,8 @@ struct Info;
 struct Errhandler;
 struct Keyval;
 
+inline constexpr int first_user_code = 16384;   // MPI_ERR_LASTCODE + 1
+
 // A user's error class or code; the number is first_user_code + index.
 struct UserError {
     enum State : uint8_t { unused, is_class, is_code };

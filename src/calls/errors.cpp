@@ -1,4 +1,4 @@
-#include "obj/errors.hpp"
+#include "calls/errors.hpp"
 
 #include <mpi.h>
 
@@ -9,7 +9,7 @@
 #include "obj/process.hpp"
 #include "obj/registry.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
 namespace {
 
@@ -112,29 +112,29 @@ const ClassText* predefined_class(int code) {
 }
 
 // With the registry's lock held; null for a number that is not in use.
-UserError* user_error(Registry& r, int code) {
-    int index = code - first_user_code;
-    if (index < 0 || index >= r.n_errors || r.errors[index].state == UserError::unused) return nullptr;
+obj::UserError* user_error(obj::Registry& r, int code) {
+    int index = code - obj::first_user_code;
+    if (index < 0 || index >= r.n_errors || r.errors[index].state == obj::UserError::unused) return nullptr;
     return &r.errors[index];
 }
 
 Err no_such_code(int code) { return fail(Err::arg, "there is no error code %d", code); }
 
-Err add(Process& p, UserError::State state, int class_of, int* out) {
-    Registry& r = registry(p);
+Err add(Process& p, obj::UserError::State state, int class_of, int* out) {
+    obj::Registry& r = obj::registry(p);
     SpinGuard guard(r.lock);
-    WEFT_TRY(grow(&r.errors, r.n_errors, &r.error_capacity));
-    int code = first_user_code + r.n_errors;
-    r.errors[r.n_errors++] = {state, state == UserError::is_class ? code : class_of, nullptr};
+    WEFT_TRY(obj::grow(&r.errors, r.n_errors, &r.error_capacity));
+    int code = obj::first_user_code + r.n_errors;
+    r.errors[r.n_errors++] = {state, state == obj::UserError::is_class ? code : class_of, nullptr};
     r.lastusedcode = code;
     *out = code;
     return Err::ok;
 }
 
 // Numbers at the end that are free again are given out again.
-void trim(Registry& r) {
-    while (r.n_errors > 0 && r.errors[r.n_errors - 1].state == UserError::unused) r.n_errors--;
-    r.lastusedcode = first_user_code + r.n_errors - 1;
+void trim(obj::Registry& r) {
+    while (r.n_errors > 0 && r.errors[r.n_errors - 1].state == obj::UserError::unused) r.n_errors--;
+    r.lastusedcode = obj::first_user_code + r.n_errors - 1;
 }
 
 }  // namespace
@@ -144,9 +144,9 @@ void error_name(Process& p, int code, char* text, int size) {
         snprintf(text, static_cast<size_t>(size), "%s", c->name);
         return;
     }
-    Registry& r = registry(p);
+    obj::Registry& r = obj::registry(p);
     SpinGuard guard(r.lock);
-    UserError* u = user_error(r, code);
+    obj::UserError* u = user_error(r, code);
     if (u != nullptr && u->text != nullptr) snprintf(text, static_cast<size_t>(size), "%s", u->text);
     else snprintf(text, static_cast<size_t>(size), "error code %d", code);
 }
@@ -156,9 +156,9 @@ Err error_class(Process& p, int code, int* out) {
         *out = code;
         return Err::ok;
     }
-    Registry& r = registry(p);
+    obj::Registry& r = obj::registry(p);
     SpinGuard guard(r.lock);
-    UserError* u = user_error(r, code);
+    obj::UserError* u = user_error(r, code);
     if (u == nullptr) return no_such_code(code);
     *out = u->class_of;
     return Err::ok;
@@ -169,34 +169,34 @@ Err error_string(Process& p, int code, char* text, int* length) {
         *length = snprintf(text, MPI_MAX_ERROR_STRING, code == 0 ? "%s%s" : "%s: %s", c->name, code == 0 ? ": no error" : c->text);
         return Err::ok;
     }
-    Registry& r = registry(p);
+    obj::Registry& r = obj::registry(p);
     SpinGuard guard(r.lock);
-    UserError* u = user_error(r, code);
+    obj::UserError* u = user_error(r, code);
     if (u == nullptr) return no_such_code(code);
     *length = snprintf(text, MPI_MAX_ERROR_STRING, "%s", u->text != nullptr ? u->text : "");
     return Err::ok;
 }
 
-Err add_error_class(Process& p, int* out) { return add(p, UserError::is_class, 0, out); }
+Err add_error_class(Process& p, int* out) { return add(p, obj::UserError::is_class, 0, out); }
 
 Err add_error_code(Process& p, int error_class, int* out) {
     if (!predefined_class(error_class)) {
-        Registry& r = registry(p);
+        obj::Registry& r = obj::registry(p);
         SpinGuard guard(r.lock);
-        UserError* u = user_error(r, error_class);
-        if (u == nullptr || u->state != UserError::is_class) return fail(Err::arg, "%d is no error class", error_class);
+        obj::UserError* u = user_error(r, error_class);
+        if (u == nullptr || u->state != obj::UserError::is_class) return fail(Err::arg, "%d is no error class", error_class);
     }
-    return add(p, UserError::is_code, error_class, out);
+    return add(p, obj::UserError::is_code, error_class, out);
 }
 
 Err add_error_string(Process& p, int code, const char* text) {
     if (strlen(text) >= MPI_MAX_ERROR_STRING) return fail(Err::arg, "the text is longer than MPI_MAX_ERROR_STRING");
     char* copy = strdup(text);
     if (copy == nullptr) return fail(Err::no_mem, "no memory for an error text");
-    Registry& r = registry(p);
+    obj::Registry& r = obj::registry(p);
     {
         SpinGuard guard(r.lock);
-        if (UserError* u = user_error(r, code)) {
+        if (obj::UserError* u = user_error(r, code)) {
             free(u->text);
             u->text = copy;
             return Err::ok;
@@ -206,32 +206,32 @@ Err add_error_string(Process& p, int code, const char* text) {
     return fail(Err::arg, "%d is no error code or class of the user", code);
 }
 
-static Err remove(Process& p, int number, UserError::State state, const char* what) {
-    Registry& r = registry(p);
+static Err remove(Process& p, int number, obj::UserError::State state, const char* what) {
+    obj::Registry& r = obj::registry(p);
     SpinGuard guard(r.lock);
-    UserError* u = user_error(r, number);
+    obj::UserError* u = user_error(r, number);
     if (u == nullptr || u->state != state) return fail(Err::arg, "%d is no error %s of the user", number, what);
     if (u->text != nullptr) return fail(Err::arg, "error %s %d still has its text", what, number);
-    if (state == UserError::is_class)
+    if (state == obj::UserError::is_class)
         for (int i = 0; i < r.n_errors; i++)
-            if (r.errors[i].state == UserError::is_code && r.errors[i].class_of == number)
-                return fail(Err::arg, "error class %d still has the code %d", number, first_user_code + i);
-    u->state = UserError::unused;
+            if (r.errors[i].state == obj::UserError::is_code && r.errors[i].class_of == number)
+                return fail(Err::arg, "error class %d still has the code %d", number, obj::first_user_code + i);
+    u->state = obj::UserError::unused;
     trim(r);
     return Err::ok;
 }
 
-Err remove_error_class(Process& p, int error_class) { return remove(p, error_class, UserError::is_class, "class"); }
-Err remove_error_code(Process& p, int code) { return remove(p, code, UserError::is_code, "code"); }
+Err remove_error_class(Process& p, int error_class) { return remove(p, error_class, obj::UserError::is_class, "class"); }
+Err remove_error_code(Process& p, int code) { return remove(p, code, obj::UserError::is_code, "code"); }
 
 Err remove_error_string(Process& p, int code) {
-    Registry& r = registry(p);
+    obj::Registry& r = obj::registry(p);
     SpinGuard guard(r.lock);
-    UserError* u = user_error(r, code);
+    obj::UserError* u = user_error(r, code);
     if (u == nullptr || u->text == nullptr) return fail(Err::arg, "error code %d has no text of the user", code);
     free(u->text);
     u->text = nullptr;
     return Err::ok;
 }
 
-}  // namespace weft::obj
+}  // namespace weft::calls

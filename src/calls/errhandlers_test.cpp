@@ -1,4 +1,4 @@
-#include "obj/errhandler.hpp"
+#include "calls/errhandlers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 
 using namespace weft;
 using namespace weft::obj;
+using namespace weft::calls;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "obj/hints.hpp"
+#include "calls/hints.hpp"
 
 #include <mpi.h>
 
@@ -6,7 +6,7 @@
 
 #include "obj/info.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
 namespace {
 
@@ -18,34 +18,34 @@ constexpr const char* assertions[] = {
 
 // The value that `info` gives the key, if it is one that an assertion can have.
 bool truth(Info* info, const char* key, char (&value)[8]) {
-    return info_lookup(info, key, value, sizeof value) && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0);
+    return obj::info_lookup(info, key, value, sizeof value) && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0);
 }
 
 }  // namespace
 
 Err comm_set_info(Process& p, Comm& c, Info* info) {
     if (info == nullptr) return Err::ok;
-    if (c.info == nullptr) WEFT_TRY(info_create(p, &c.info));
+    if (c.info == nullptr) WEFT_TRY(obj::make_info(p, &c.info));
     char value[8];
     for (const char* key : assertions)
-        if (truth(info, key, value)) WEFT_TRY(info_put(*c.info, key, value));
+        if (truth(info, key, value)) WEFT_TRY(obj::info_put(*c.info, key, value));
     return Err::ok;
 }
 
 Err comm_get_info(Process& p, Comm& c, Info** out) {
     Info* i = nullptr;
-    WEFT_TRY(info_create(p, &i));
-    Err e = info_put(*i, "mpi_memory_alloc_kinds", "mpi,system");
+    WEFT_TRY(obj::make_info(p, &i));
+    Err e = obj::info_put(*i, "mpi_memory_alloc_kinds", "mpi,system");
     for (const char* key : assertions) {
         char value[8];
-        if (e == Err::ok) e = info_put(*i, key, truth(c.info, key, value) ? value : "false");
+        if (e == Err::ok) e = obj::info_put(*i, key, truth(c.info, key, value) ? value : "false");
     }
     if (e != Err::ok) {
-        (void)info_free(p, &i);
+        obj::free_info(p, *i);
         return e;
     }
     *out = i;
     return Err::ok;
 }
 
-}  // namespace weft::obj
+}  // namespace weft::calls

@@ -4,12 +4,13 @@
 #include <mpi.h>
 
 #include "base/err.hpp"
+#include "obj/process.hpp"
 #include "op/op.hpp"
 #include "type/type.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
-struct Process;
+using obj::Process;
 
 Err op_create(Process&, MPI_User_function* function, int commutes, op::Op** out);
 Err op_create(Process&, MPI_User_function_c* function, int commutes, op::Op** out);
@@ -18,4 +19,4 @@ Err op_commutative(Process&, const op::Op&, int* commutes);
 // inout = in op inout.
 Err reduce_local(Process&, type::Buffer in, type::Buffer inout, const op::Op&);
 
-}  // namespace weft::obj
+}  // namespace weft::calls

@@ -1,16 +1,20 @@
-#include "obj/attr.hpp"
+#include "calls/attributes.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "obj/errhandler.hpp"
-#include "obj/errors.hpp"
+#include "calls/errhandlers.hpp"
+#include "calls/errors.hpp"
+#include "calls/types.hpp"
+#include "obj/attr.hpp"
 #include "obj/handles.hpp"
 #include "obj/registry.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 namespace {
+
+using namespace obj;
 
 std::string journal;
 int refusals;
@@ -228,4 +232,4 @@ TEST(Errhandlers, AreCountedAndTyped) {
 }
 
 }  // namespace
-}  // namespace weft::obj
+}  // namespace weft::calls

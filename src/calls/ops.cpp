@@ -1,6 +1,6 @@
-#include "obj/op_calls.hpp"
+#include "calls/ops.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
 Err op_create(Process&, MPI_User_function* function, int commutes, op::Op** out) {
     return op::create(reinterpret_cast<void*>(function), commutes != 0, false, out);
@@ -27,4 +27,4 @@ Err reduce_local(Process&, type::Buffer in, type::Buffer inout, const op::Op& op
     return op::apply(op, in.base, inout.base, in.count, *in.type);
 }
 
-}  // namespace weft::obj
+}  // namespace weft::calls

@@ -1,4 +1,4 @@
-#include "obj/group.hpp"
+#include "calls/groups.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 
 using namespace weft;
 using namespace weft::obj;
+using namespace weft::calls;
 
 namespace {
 

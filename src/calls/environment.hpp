@@ -4,12 +4,13 @@
 #include <mpi.h>
 
 #include "base/err.hpp"
+#include "obj/info.hpp"
 #include "os/clock.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
-struct Process;
-struct Info;
+using obj::Info;
+using obj::Process;
 
 Err get_version(Process&, int* version, int* subversion);
 Err get_library_version(Process&, char* text, int* length);
@@ -45,4 +46,4 @@ Err abi_set_fortran_booleans(Process&, int logical_size, const void* logical_tru
 // No hardware resources are told of: an empty info.
 Err get_hw_resource_info(Process&, Info** out);
 
-}  // namespace weft::obj
+}  // namespace weft::calls

@@ -6,7 +6,9 @@
 
 #include "obj/handles.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
+
+using obj::Process;
 
 // The id of any object with a head; 0 without memory for it, and of what is no live object.
 int id_of(Process&, Object*);
@@ -15,11 +17,11 @@ Object* object_with(Process&, int id, Kind);
 
 template <class H> int to_int(Process& p, H handle) {
     auto v = reinterpret_cast<uintptr_t>(handle);
-    return v < first_address ? static_cast<int>(v) : id_of(p, detail::pointed_to<Object>(handle));
+    return v < obj::first_address ? static_cast<int>(v) : id_of(p, obj::detail::pointed_to<Object>(handle));
 }
 
 template <class H, Kind K> H from_int(Process& p, int id, H null) {
-    if (id >= 0 && id < static_cast<int>(first_address)) return reinterpret_cast<H>(static_cast<uintptr_t>(id));
+    if (id >= 0 && id < static_cast<int>(obj::first_address)) return reinterpret_cast<H>(static_cast<uintptr_t>(id));
     Object* o = object_with(p, id, K);
     return o != nullptr ? reinterpret_cast<H>(o) : null;
 }
@@ -38,4 +40,4 @@ inline MPI_File file_fromint(Process& p, int i) { return from_int<MPI_File, Kind
 inline MPI_Session session_fromint(Process& p, int i) { return from_int<MPI_Session, Kind::session>(p, i, MPI_SESSION_NULL); }
 inline MPI_Message message_fromint(Process& p, int i) { return from_int<MPI_Message, Kind::message>(p, i, MPI_MESSAGE_NULL); }
 
-}  // namespace weft::obj
+}  // namespace weft::calls

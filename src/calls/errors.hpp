@@ -1,15 +1,14 @@
-// Error classes, codes and their texts, the predefined ones and the user's. For obj/ and api/.
+// Error classes, codes and their texts, the predefined ones and the user's, and the calls on them. For api/.
 // The registry's lock guards the user's; usable before initialisation and after finalisation.
 #pragma once
 #include <cstdint>
 
 #include "base/err.hpp"
+#include "obj/process.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
-struct Process;
-
-inline constexpr int first_user_code = 16384;   // MPI_ERR_LASTCODE + 1
+using obj::Process;
 
 // "MPI_ERR_TAG" for a predefined class, the user's text for a user's code (or "error code N").
 void error_name(Process&, int code, char* text, int size);
@@ -23,4 +22,4 @@ Err remove_error_class(Process&, int error_class);
 Err remove_error_code(Process&, int code);
 Err remove_error_string(Process&, int code);
 
-}  // namespace weft::obj
+}  // namespace weft::calls

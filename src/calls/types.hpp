@@ -1,5 +1,5 @@
 // The calls on datatypes: what the door calls once handles and counts are checked. For api/.
-// Making and asking need no lock; names and attributes are guarded in obj/attr.
+// Making and asking need no lock; names are guarded by the registry's, attributes in obj/attr.
 #pragma once
 #include <mpi.h>
 
@@ -11,10 +11,11 @@
 #include "obj/status.hpp"
 #include "type/type.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
-struct Process;
-using type::Buffer;
+using obj::Ints;
+using obj::Process;
+using obj::Status;
 using type::Type;
 
 // `large`: the `_c` form was called.
@@ -52,11 +53,7 @@ Err type_contents_large(Process&, const Type&, int64_t max_ints, int64_t max_add
 Err get_elements(Process&, const Status&, const Type&, int64_t* count);
 Err status_set_elements(Process&, Status&, const Type&, int64_t count);
 
-Err pack(Process&, Buffer in, void* out, int64_t out_bytes, int64_t* position, Comm&);
-Err unpack(Process&, const void* in, int64_t in_bytes, int64_t* position, Buffer out, Comm&);
-Err pack_size(Process&, int64_t count, const Type&, Comm&, int64_t* bytes);
-Err pack_external(Process&, const char* datarep, Buffer in, void* out, int64_t out_bytes, int64_t* position);
-Err unpack_external(Process&, const char* datarep, const void* in, int64_t in_bytes, int64_t* position, Buffer out);
-Err pack_external_size(Process&, const char* datarep, int64_t count, const Type&, int64_t* bytes);
+Err type_set_name(Process&, Type&, const char* name);
+Err type_get_name(Process&, Type&, char* name, int* length);
 
-}  // namespace weft::obj
+}  // namespace weft::calls

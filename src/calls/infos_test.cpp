@@ -1,4 +1,4 @@
-#include "obj/info.hpp"
+#include "calls/infos.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,13 @@
 
 #include <mpi.h>
 
-#include "obj/ids.hpp"
+#include "calls/ids.hpp"
 #include "obj/process.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 namespace {
+
+using namespace obj;
 
 struct InfoTest : testing::Test {
     Process& p = *process;
@@ -150,4 +152,4 @@ TEST(Ids, ManyLiveObjectsKeepTheirs) {
 }
 
 }  // namespace
-}  // namespace weft::obj
+}  // namespace weft::calls

@@ -1,4 +1,4 @@
-#include "obj/environment.hpp"
+#include "calls/environment.hpp"
 
 #include <cctype>
 #include <cstdio>
@@ -15,7 +15,7 @@
 #include "op/op.hpp"
 #include "type/predefined.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
 Err get_version(Process&, int* version, int* subversion) {
     *version = MPI_VERSION;
@@ -41,7 +41,7 @@ Err alloc_mem(Process& p, int64_t bytes, Info* info, void* pointer_out) {
     if (bytes < 0) return fail(Err::arg, "size %lld is negative", static_cast<long long>(bytes));
     size_t align = 64;
     char text[32];
-    if (info_lookup(info, "mpi_minimum_memory_alignment", text, sizeof text)) {
+    if (obj::info_lookup(info, "mpi_minimum_memory_alignment", text, sizeof text)) {
         char* end = nullptr;
         unsigned long v = strtoul(text, &end, 10);
         bool sound = end != text && *end == 0 && v != 0 && (v & (v - 1)) == 0 && v <= (2ul << 20);
@@ -69,7 +69,7 @@ namespace {
 Err put_number(Info& i, const char* key, size_t value) {
     char text[24];
     snprintf(text, sizeof text, "%zu", value);
-    return info_put(i, key, text);
+    return obj::info_put(i, key, text);
 }
 
 // What a Fortran layer told, while it is being read.
@@ -81,7 +81,7 @@ struct Told {
 // A size from the info.
 int size_told(Told& t, const char* key) {
     char text[32];
-    if (!info_lookup(t.info, key, text, sizeof text)) return type::FortranSizes::untold;
+    if (!obj::info_lookup(t.info, key, text, sizeof text)) return type::FortranSizes::untold;
     char* end = nullptr;
     long v = strtol(text, &end, 10);
     if (end == text || *end != 0 || v < 0 || v > 64) {
@@ -95,7 +95,7 @@ int32_t supported_told(const type::Row& row, void* arg) {
     char key[64], text[32];
     int n = snprintf(key, sizeof key, "%s_supported", row.name);
     for (int i = 0; i < n; i++) key[i] = static_cast<char>(tolower(key[i]));
-    if (!info_lookup(static_cast<Told*>(arg)->info, key, text, sizeof text)) return type::FortranSizes::untold;
+    if (!obj::info_lookup(static_cast<Told*>(arg)->info, key, text, sizeof text)) return type::FortranSizes::untold;
     return strcmp(text, "true") == 0;
 }
 
@@ -105,12 +105,12 @@ bool power_of_two(int v) { return v > 0 && (v & (v - 1)) == 0; }
 
 Err abi_get_info(Process& p, Info** out) {
     Info* i = nullptr;
-    WEFT_TRY(info_create(p, &i));
+    WEFT_TRY(obj::make_info(p, &i));
     Err e = put_number(*i, "mpi_aint_size", sizeof(MPI_Aint));
     if (e == Err::ok) e = put_number(*i, "mpi_count_size", sizeof(MPI_Count));
     if (e == Err::ok) e = put_number(*i, "mpi_offset_size", sizeof(MPI_Offset));
     if (e != Err::ok) {
-        (void)info_free(p, &i);
+        obj::free_info(p, *i);
         return e;
     }
     *out = i;
@@ -118,13 +118,13 @@ Err abi_get_info(Process& p, Info** out) {
 }
 
 Err abi_get_fortran_info(Process& p, Info** out) {
-    Registry& r = registry(p);
+    obj::Registry& r = obj::registry(p);
     *out = nullptr;
-    return r.fortran != nullptr ? info_dup(p, *r.fortran, out) : Err::ok;
+    return r.fortran != nullptr ? obj::copy_info(p, *r.fortran, out) : Err::ok;
 }
 
 Err abi_set_fortran_info(Process& p, Info& info) {
-    Registry& r = registry(p);
+    obj::Registry& r = obj::registry(p);
     if (r.fortran_told) return fail(Err::abi, "the Fortran types have been told of before");
     Told told{&info, Err::ok};
     type::FortranSizes sizes{};
@@ -136,9 +136,9 @@ Err abi_set_fortran_info(Process& p, Info& info) {
     sizes.arg = &told;
     WEFT_TRY(told.error);
     Info* copy = nullptr;
-    WEFT_TRY(info_dup(p, info, &copy));
+    WEFT_TRY(obj::copy_info(p, info, &copy));
     if (Err e = type::set_fortran_sizes(sizes); e != Err::ok) {
-        (void)info_free(p, &copy);
+        obj::free_info(p, *copy);
         return e;
     }
     SpinGuard guard(r.lock);
@@ -148,7 +148,7 @@ Err abi_set_fortran_info(Process& p, Info& info) {
 }
 
 Err abi_get_fortran_booleans(Process& p, int logical_size, void* logical_true, void* logical_false, bool* is_set) {
-    Registry& r = registry(p);
+    obj::Registry& r = obj::registry(p);
     if (!power_of_two(logical_size) || logical_size > 16)
         return fail(Err::arg, "logical_size %d is no power of two up to 16", logical_size);
     SpinGuard guard(r.lock);
@@ -162,7 +162,7 @@ Err abi_get_fortran_booleans(Process& p, int logical_size, void* logical_true, v
 }
 
 Err abi_set_fortran_booleans(Process& p, int logical_size, const void* logical_true, const void* logical_false) {
-    Registry& r = registry(p);
+    obj::Registry& r = obj::registry(p);
     if (!power_of_two(logical_size) || logical_size > 16)
         return fail(Err::arg, "logical_size %d is no power of two up to 16", logical_size);
     if (logical_true == nullptr || logical_false == nullptr) return fail(Err::arg, "a truth value is a null pointer");
@@ -178,17 +178,17 @@ Err abi_set_fortran_booleans(Process& p, int logical_size, const void* logical_t
 
 Err get_hw_resource_info(Process& p, Info** out) {
     Info* info = nullptr;
-    WEFT_TRY(info_create(p, &info));
+    WEFT_TRY(obj::make_info(p, &info));
     boot::Place place = boot::own_place(p.job);
     for (int level = 0; level < boot::levels; level++) {
         if (place.at[level] == boot::Place::absent) continue;
-        Err e = info_put(*info, boot::level_uris[level], place.at[level] >= 0 ? "true" : "false");
+        Err e = obj::info_put(*info, boot::level_uris[level], place.at[level] >= 0 ? "true" : "false");
         if (e == Err::ok) continue;
-        (void)info_free(p, &info);
+        obj::free_info(p, *info);
         return e;
     }
     *out = info;
     return Err::ok;
 }
 
-}  // namespace weft::obj
+}  // namespace weft::calls

@@ -1,15 +1,15 @@
-#include "obj/type_calls.hpp"
+#include "calls/types.hpp"
 
 #include <cstdlib>
 #include <cstring>
 
-#include "obj/addresses.hpp"
 #include "obj/attr.hpp"
 #include "obj/handles.hpp"
+#include "obj/registry.hpp"
 #include "type/build.hpp"
-#include "type/external.hpp"
+#include "type/predefined.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
 using type::Counts;
 using type::Width;
@@ -60,7 +60,7 @@ Err type_struct(Process& p, bool large, int64_t count, Ints lengths, Ints displa
     const Type** olds = few;
     if (count > 16) olds = static_cast<const Type**>(malloc(static_cast<size_t>(count) * sizeof(Type*)));
     if (!olds) return fail(Err::no_mem, "no memory for a datatype of %lld blocks", static_cast<long long>(count));
-    for (int64_t i = 0; i < count; i++) olds[i] = type_of(p, handles[i]);
+    for (int64_t i = 0; i < count; i++) olds[i] = obj::type_of(p, handles[i]);
     Err e = type::structure(width(large), count, counts(lengths), bytes(displacements), olds, out);
     if (olds != few) free(olds);
     return e;
@@ -82,7 +82,7 @@ Err type_resized(Process&, bool large, const Type& old, int64_t lb, int64_t exte
 Err type_dup(Process& p, const Type& old, Type** out) {
     Type* t;
     WEFT_TRY(type::dup(old, &t));
-    if (Err e = copy_attributes(p, old, *t); e != Err::ok) {
+    if (Err e = obj::copy_attributes(p, old, *t); e != Err::ok) {
         type::release(*t);
         return e;
     }
@@ -126,7 +126,7 @@ Err type_commit(Process&, Type** t) { return type::commit(**t); }
 
 Err type_free(Process& p, Type** t) {
     if ((*t)->is(Type::predefined)) return fail(Err::type, "a predefined datatype cannot be freed");
-    WEFT_TRY(delete_attributes(p, **t));
+    WEFT_TRY(obj::delete_attributes(p, **t));
     type::release(**t);
     *t = nullptr;
     return Err::ok;
@@ -171,7 +171,7 @@ template <class T> void copy(T* to, const T* from, int64_t n) {
 void copy_types(const type::Contents& c, MPI_Datatype* out) {
     for (int64_t i = 0; i < c.n_types; i++) {
         type::retain(*c.types[i]);
-        out[i] = handle_of(c.types[i]);
+        out[i] = obj::handle_of(c.types[i]);
     }
 }
 
@@ -224,7 +224,7 @@ Err type_contents_large(Process&, const Type& t, int64_t max_ints, int64_t max_a
 
 Err get_elements(Process&, const Status& s, const Type& t, int64_t* count) {
     int64_t n = type::elements(t, s.bytes);
-    *count = n < 0 ? undefined : n;
+    *count = n < 0 ? obj::undefined : n;
     return Err::ok;
 }
 
@@ -235,76 +235,24 @@ Err status_set_elements(Process&, Status& s, const Type& t, int64_t count) {
     return Err::ok;
 }
 
-namespace {
-
-// Room for `need` bytes behind the position.
-Err check_room(const void* packed, int64_t position, int64_t size, int64_t need) {
-    if (need > 0 && no_data_at(packed))
-        return fail(Err::buffer, "the buffer of %lld packed bytes is %s", static_cast<long long>(need), special_name(packed));
-    if (position < 0 || position > size)
-        return fail(Err::arg, "position %lld is outside a buffer of %lld bytes", static_cast<long long>(position), static_cast<long long>(size));
-    if (need > size - position)
-        return fail(Err::truncate, "%lld bytes do not fit the %lld behind the position", static_cast<long long>(need),
-                    static_cast<long long>(size - position));
+Err type_set_name(Process& p, type::Type& t, const char* name) {
+    obj::Owner o{};
+    WEFT_TRY(obj::owner(t, &o));
+    auto* x = static_cast<obj::TypeExtra*>(t.extra);
+    SpinGuard guard(obj::registry(p).lock);
+    strncpy(x->name, name, sizeof x->name - 1);
+    x->name[sizeof x->name - 1] = 0;
+    x->named = true;
     return Err::ok;
 }
 
-Err check_datarep(const char* datarep) {
-    return strcmp(datarep, "external32") == 0 ? Err::ok : fail(Err::arg, "the data representation must be external32, not %.64s", datarep);
-}
-
-Err size_of(const char* datarep, int64_t count, const Type& t, int64_t* n) {
-    WEFT_TRY(check_datarep(datarep));
-    *n = type::external_size(t, count);
-    return *n < 0 ? fail(Err::value_too_large, "more than 2^63 bytes in external32") : Err::ok;
-}
-
-}  // namespace
-
-Err pack(Process&, Buffer in, void* out, int64_t out_bytes, int64_t* position, Comm&) {
-    int64_t n = in.bytes();
-    WEFT_TRY(check_room(out, *position, out_bytes, n));
-    type::pack(in, 0, n, static_cast<char*>(out) + *position);
-    *position += n;
+Err type_get_name(Process& p, type::Type& t, char* name, int* length) {
+    auto* x = static_cast<obj::TypeExtra*>(t.extra);
+    SpinGuard guard(obj::registry(p).lock);
+    const char* text = x != nullptr && x->named ? x->name : type::name_of(t);
+    *length = static_cast<int>(strlen(text));
+    memcpy(name, text, static_cast<size_t>(*length) + 1);
     return Err::ok;
 }
 
-Err unpack(Process&, const void* in, int64_t in_bytes, int64_t* position, Buffer out, Comm&) {
-    int64_t n = out.bytes();
-    WEFT_TRY(check_room(in, *position, in_bytes, n));
-    type::unpack(out, 0, n, static_cast<const char*>(in) + *position);
-    *position += n;
-    return Err::ok;
-}
-
-Err pack_size(Process&, int64_t count, const Type& t, Comm&, int64_t* n) {
-    if (__builtin_mul_overflow(count, t.size, n)) return fail(Err::value_too_large, "more than 2^63 bytes");
-    return Err::ok;
-}
-
-Err pack_external(Process&, const char* datarep, Buffer in, void* out, int64_t out_bytes, int64_t* position) {
-    int64_t n;
-    WEFT_TRY(size_of(datarep, in.count, *in.type, &n));
-    WEFT_TRY(check_room(out, *position, out_bytes, n));
-    WEFT_TRY(type::pack_external(in, static_cast<char*>(out) + *position));
-    *position += n;
-    return Err::ok;
-}
-
-Err unpack_external(Process&, const char* datarep, const void* in, int64_t in_bytes, int64_t* position, Buffer out) {
-    int64_t n;
-    WEFT_TRY(size_of(datarep, out.count, *out.type, &n));
-    WEFT_TRY(check_room(in, *position, in_bytes, n));
-    WEFT_TRY(type::unpack_external(out, static_cast<const char*>(in) + *position));
-    *position += n;
-    return Err::ok;
-}
-
-Err pack_external_size(Process&, const char* datarep, int64_t count, const Type& t, int64_t* n) {
-    int64_t bytes_needed;
-    WEFT_TRY(size_of(datarep, count, t, &bytes_needed));
-    *n = bytes_needed;
-    return Err::ok;
-}
-
-}  // namespace weft::obj
+}  // namespace weft::calls

@@ -5,7 +5,10 @@
 #include "obj/comm.hpp"
 #include "obj/process.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
+
+using obj::Comm;
+using obj::Process;
 
 inline Err comm_rank(Process&, Comm& c, int* rank) {
     *rank = c.rank;
@@ -26,4 +29,4 @@ Err comm_get_name(Process&, Comm&, char* name, int* length);
 // No process here was spawned: the parent is MPI_COMM_NULL.
 Err comm_get_parent(Process&, Comm** parent);
 
-}  // namespace weft::obj
+}  // namespace weft::calls

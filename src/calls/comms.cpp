@@ -1,4 +1,4 @@
-#include "obj/comm_calls.hpp"
+#include "calls/comms.hpp"
 
 #include <mpi.h>
 
@@ -7,7 +7,7 @@
 #include "obj/group.hpp"
 #include "obj/registry.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
 static_assert(sizeof(Comm::name) == MPI_MAX_OBJECT_NAME);
 
@@ -24,9 +24,9 @@ Err comm_compare(Process&, Comm& a, Comm& b, int* result) {
     }
     int r = MPI_UNEQUAL;
     if (a.is_inter() == b.is_inter()) {
-        r = compare_groups(*a.group, *b.group);
+        r = obj::compare_groups(*a.group, *b.group);
         if (a.is_inter()) {
-            int remote = compare_groups(*a.remote_group, *b.remote_group);
+            int remote = obj::compare_groups(*a.remote_group, *b.remote_group);
             if (remote > r) r = remote;   // MPI_IDENT < MPI_CONGRUENT < MPI_SIMILAR < MPI_UNEQUAL
         }
         if (r == MPI_IDENT) r = MPI_CONGRUENT;   // the same processes, another context
@@ -36,14 +36,14 @@ Err comm_compare(Process&, Comm& a, Comm& b, int* result) {
 }
 
 Err comm_set_name(Process& p, Comm& c, const char* name) {
-    SpinGuard guard(registry(p).lock);
+    SpinGuard guard(obj::registry(p).lock);
     strncpy(c.name, name, sizeof c.name - 1);
     c.name[sizeof c.name - 1] = 0;
     return Err::ok;
 }
 
 Err comm_get_name(Process& p, Comm& c, char* name, int* length) {
-    SpinGuard guard(registry(p).lock);
+    SpinGuard guard(obj::registry(p).lock);
     const char* text = c.kind == Kind::comm ? c.name : "MPI_COMM_NULL";
     *length = static_cast<int>(strlen(text));
     memcpy(name, text, static_cast<size_t>(*length) + 1);
@@ -55,4 +55,4 @@ Err comm_get_parent(Process&, Comm** parent) {
     return Err::ok;
 }
 
-}  // namespace weft::obj
+}  // namespace weft::calls

@@ -3,13 +3,16 @@
 #pragma once
 #include "base/err.hpp"
 #include "obj/comm.hpp"
+#include "obj/info.hpp"
 
-namespace weft::obj {
+namespace weft::calls {
 
-struct Process;
+using obj::Comm;
+using obj::Info;
+using obj::Process;
 
 Err comm_set_info(Process&, Comm&, Info* info);
 // A new info with every hint that is supported: the user's value, or the standard's default.
 Err comm_get_info(Process&, Comm&, Info** out);
 
-}  // namespace weft::obj
+}  // namespace weft::calls
