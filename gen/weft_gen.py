@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates mpi.h, the entry points and the export list from tables/. Python standard library only.
+"""Generates mpi.h, the entry points, the export list and the handles' numbers from tables/. Python standard library only.
 
     weft_gen.py --list                                   names of the files that go to --out
     weft_gen.py --tables DIR --out DIR --include DIR     writes them, and mpi.h to --include
@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from entries import write_api_table, write_entries  # noqa: E402
+from handle_numbers import write_numbers           # noqa: E402
 from header import write_header                     # noqa: E402
 from tables import Tables                           # noqa: E402
 
@@ -39,13 +40,14 @@ def main():
     args = parser.parse_args()
     tables = Tables(args.tables)
     if args.list:
-        files = [f'entry_{area}.cpp' for area in tables.areas()] + ['entry_table.cpp', 'exports.map']
+        files = [f'entry_{area}.cpp' for area in tables.areas()] + ['entry_table.cpp', 'exports.map', 'handle_numbers.hpp']
         print(';'.join(files), end='')
         return
     for area in tables.areas():
         save(os.path.join(args.out, f'entry_{area}.cpp'), write_entries(tables, area))
     save(os.path.join(args.out, 'entry_table.cpp'), write_api_table(tables))
     save(os.path.join(args.out, 'exports.map'), EXPORTS)
+    save(os.path.join(args.out, 'handle_numbers.hpp'), write_numbers(tables))
     save(os.path.join(args.include, 'mpi.h'), write_header(tables))
 
 

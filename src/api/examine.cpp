@@ -232,9 +232,9 @@ private:
         case ArgKind::win: return want(Kind::win, Err::win, "window", obj::win_of(p_, handle<MPI_Win>(i)), i);
         case ArgKind::win_inout:
             return want(Kind::win, Err::win, "window", obj::win_of(p_, loaded<MPI_Win>(i)), i);
-        case ArgKind::file: return want(Kind::file, Err{30}, "file", obj::file_of(p_, handle<MPI_File>(i)), i);
+        case ArgKind::file: return want(Kind::file, Err{MPI_ERR_FILE}, "file", obj::file_of(p_, handle<MPI_File>(i)), i);
         case ArgKind::file_inout:
-            return want(Kind::file, Err{30}, "file", obj::file_of(p_, loaded<MPI_File>(i)), i);
+            return want(Kind::file, Err{MPI_ERR_FILE}, "file", obj::file_of(p_, loaded<MPI_File>(i)), i);
         case ArgKind::session:
             return want(Kind::session, Err::session, "session", obj::session_of(p_, handle<MPI_Session>(i)), i);
         case ArgKind::session_inout:

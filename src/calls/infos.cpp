@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "handle_numbers.hpp"
+
 namespace weft::calls {
 
 using obj::InfoEntry;
@@ -34,7 +36,7 @@ Err info_create_env(Process& p, int argc, char** argv, Info** out) {
 }
 
 Err info_free(Process& p, Info** info) {
-    if ((*info)->id == obj::info_env_number) return fail(Err::info, "MPI_INFO_ENV may not be freed");
+    if ((*info)->id == number::info_env) return fail(Err::info, "MPI_INFO_ENV may not be freed");
     obj::free_info(p, **info);
     *info = nullptr;
     return Err::ok;

@@ -5,9 +5,9 @@
 namespace weft::obj {
 
 constinit const BadObject bad_object{{Kind::bad_handle, 0}, {}};
-constinit const BadObject no_proc_message{{Kind::message, 0x129}, {}};
+constinit const BadObject no_proc_message{{Kind::message, number::message_no_proc}, {}};
 
-constinit Request null_request{{Kind::request, 0x180}, {nullptr}, Request::inactive, Request::shared, Request::fresh, 0, nullptr, {}};
+constinit Request null_request{{Kind::request, number::request_null}, {nullptr}, Request::inactive, Request::shared, Request::fresh, 0, nullptr, {}};
 
 bool detail::is_address_of_something(const void* handle) {
     const uintptr_t v = number(handle);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/object.hpp"
+#include "handle_numbers.hpp"
 #include "obj/comm.hpp"
 #include "obj/errhandler.hpp"
 #include "obj/group.hpp"
@@ -77,7 +78,7 @@ inline type::Type* type_of(MPI_Datatype h) { return type_of(*process, h); }
 
 WEFT_INLINE Comm* comm_of(Process& p, MPI_Comm h) {
     uintptr_t v = detail::number(h);
-    if (uintptr_t slot = v - 0x100; WEFT_LIKELY(slot < 3)) {
+    if (uintptr_t slot = v - number::comm_null; WEFT_LIKELY(slot < 3)) {
         // With link-time optimisation the compiler may see which: what comms[] holds.
         if (__builtin_constant_p(slot)) return slot == 0 ? &p.null_comm : slot == 1 ? &p.world : &p.self;
         return p.comms[slot];
@@ -93,26 +94,26 @@ inline Comm* comm_or_null(Process& p, MPI_Comm h) {
 WEFT_INLINE Request* request_of(Process&, MPI_Request h) {
     uintptr_t v = detail::number(h);
     if (WEFT_LIKELY(v >= first_address)) return detail::pointed_to<Request>(h);
-    return v == 0x180 ? &null_request : detail::bad<Request>();
+    return v == number::request_null ? &null_request : detail::bad<Request>();
 }
 inline Request* request_of(MPI_Request h) { return request_of(*process, h); }
 
 inline Group* group_of(Process&, MPI_Group h) {
     uintptr_t v = detail::number(h);
     if (v >= first_address) return detail::pointed_to<Group>(h);
-    return v == 0x109 ? &group_empty : detail::bad<Group>();
+    return v == number::group_empty ? &group_empty : detail::bad<Group>();
 }
 // Null for MPI_INFO_NULL.
 inline Info* info_of(Process& p, MPI_Info h) {
     uintptr_t v = detail::number(h);
     if (v >= first_address) return detail::pointed_to<Info>(h);
-    return v == 0x130 ? nullptr : v == 0x131 ? info_env(p) : detail::bad<Info>();
+    return v == number::info_null ? nullptr : v == number::info_env ? info_env(p) : detail::bad<Info>();
 }
 inline Errhandler* errh_of(Process&, MPI_Errhandler h) {
     switch (detail::number(h)) {
-    case 0x141: return &errors_are_fatal;
-    case 0x142: return &errors_abort;
-    case 0x143: return &errors_return;
+    case number::errors_are_fatal: return &errors_are_fatal;
+    case number::errors_abort: return &errors_abort;
+    case number::errors_return: return &errors_return;
     }
     return detail::number(h) >= first_address ? detail::pointed_to<Errhandler>(h) : detail::bad<Errhandler>();
 }
@@ -123,14 +124,14 @@ inline File* file_of(Process&, MPI_File h) {
     return detail::number(h) >= first_address ? detail::pointed_to<File>(h) : detail::bad<File>();
 }
 // Null for MPI_FILE_NULL, whose error handler is that of files yet to be opened.
-inline File* file_or_null(Process& p, MPI_File h) { return detail::number(h) == 0x118 ? nullptr : file_of(p, h); }
+inline File* file_or_null(Process& p, MPI_File h) { return detail::number(h) == number::file_null ? nullptr : file_of(p, h); }
 inline Session* session_of(Process&, MPI_Session h) {
     return detail::number(h) >= first_address ? detail::pointed_to<Session>(h) : detail::bad<Session>();
 }
 inline Message* message_of(Process&, MPI_Message h) {
     uintptr_t v = detail::number(h);
     if (v >= first_address) return detail::pointed_to<Message>(h);
-    return v == 0x129 ? detail::object<Message>(&no_proc_message) : detail::bad<Message>();
+    return v == number::message_no_proc ? detail::object<Message>(&no_proc_message) : detail::bad<Message>();
 }
 inline op::Op* op_of(Process&, MPI_Op h) {
     uintptr_t v = detail::number(h);
@@ -157,14 +158,14 @@ inline MPI_Request handle_of_new(const Request* r) {
 inline MPI_Comm handle_of(const Comm* c) {
     if (c == nullptr) return MPI_COMM_NULL;
     for (uintptr_t i = 0; i < 3; i++)
-        if (c == process->comms[i]) return detail::predefined_handle<MPI_Comm>(0x100 + i);
+        if (c == process->comms[i]) return detail::predefined_handle<MPI_Comm>(number::comm_null + i);
     return detail::object<MPI_ABI_Comm>(c);
 }
 inline MPI_Group handle_of(const Group* g) {
     return g == nullptr ? MPI_GROUP_NULL : g == &group_empty ? MPI_GROUP_EMPTY : detail::object<MPI_ABI_Group>(g);
 }
 inline MPI_Info handle_of(const Info* i) {
-    return i == nullptr ? MPI_INFO_NULL : i->id == 0x131 ? MPI_INFO_ENV : detail::object<MPI_ABI_Info>(i);
+    return i == nullptr ? MPI_INFO_NULL : i->id == number::info_env ? MPI_INFO_ENV : detail::object<MPI_ABI_Info>(i);
 }
 inline MPI_Errhandler handle_of(const Errhandler* e) {
     if (e == nullptr) return MPI_ERRHANDLER_NULL;

@@ -48,7 +48,7 @@ Info* info_env(Process& p) {
     if (r.env == nullptr) {
         Info* fresh = nullptr;
         if (make_info(p, &fresh) != Err::ok) return nullptr;
-        fresh->id = info_env_number;
+        fresh->id = number::info_env;
         (void)put_launch_info(*fresh, 0, nullptr);
         SpinGuard guard(r.lock);
         if (r.env == nullptr) r.env = fresh;

@@ -21,8 +21,7 @@ struct Info : Object {
     Info* next;           // link of the free list
 };
 
-inline constexpr int info_env_number = 0x131;   // MPI_INFO_ENV
-// What was asked for at launch; null when there is no memory for it.
+// MPI_INFO_ENV: what was asked for at launch; null when there is no memory for it.
 Info* info_env(Process&);
 
 Err make_info(Process&, Info** out);

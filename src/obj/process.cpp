@@ -128,8 +128,8 @@ Err open_comms(Process& p) {
     WEFT_TRY(make_run(p, p.world_rank, 1, nullptr, &self));
     WEFT_TRY(init_comm(p, p.world, world, nullptr, p.contexts.reserved(0, Contexts::of_world), nullptr));
     WEFT_TRY(init_comm(p, p.self, self, nullptr, p.contexts.reserved(p.world_rank, Contexts::of_self), nullptr));
-    p.world.id = 257;
-    p.self.id = 258;
+    p.world.id = number::comm_world;
+    p.self.id = number::comm_self;
     __builtin_strcpy(p.world.name, "MPI_COMM_WORLD");
     __builtin_strcpy(p.self.name, "MPI_COMM_SELF");
     return Err::ok;

@@ -7,6 +7,7 @@
 
 #include "base/err.hpp"
 #include "base/object.hpp"
+#include "handle_numbers.hpp"
 #include "obj/comm.hpp"
 #include "obj/contexts.hpp"
 #include "obj/request.hpp"
@@ -75,10 +76,10 @@ constexpr void prepare_process(Process& p) {
     p.comms[1] = &p.world;
     p.comms[2] = &p.self;
     p.null_comm.kind = Kind::null_handle;
-    p.null_comm.id = 256;
+    p.null_comm.id = number::comm_null;
     p.world.kind = p.self.kind = Kind::not_initialised;
-    p.world.id = 257;
-    p.self.id = 258;
+    p.world.id = number::comm_world;
+    p.self.id = number::comm_self;
     p.sent_request.kind = Kind::request;
     p.sent_request.flags = Request::shared;
 }

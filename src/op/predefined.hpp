@@ -2,6 +2,7 @@
 // may include this; obj/ makes handles of it. Never written; no lock.
 #pragma once
 #include "base/numbered.hpp"
+#include "handle_numbers.hpp"
 #include "op/op.hpp"
 
 namespace weft::op {
@@ -12,16 +13,18 @@ struct Row {
     const char* name;
 };
 inline constexpr Row rows[] = {
-    {33, Code::sum, "MPI_SUM"},       {34, Code::min, "MPI_MIN"},       {35, Code::max, "MPI_MAX"},
-    {36, Code::prod, "MPI_PROD"},     {40, Code::band, "MPI_BAND"},     {41, Code::bor, "MPI_BOR"},
-    {42, Code::bxor, "MPI_BXOR"},     {48, Code::land, "MPI_LAND"},     {49, Code::lor, "MPI_LOR"},
-    {50, Code::lxor, "MPI_LXOR"},     {56, Code::minloc, "MPI_MINLOC"}, {57, Code::maxloc, "MPI_MAXLOC"},
-    {60, Code::replace, "MPI_REPLACE"}, {61, Code::no_op, "MPI_NO_OP"},
+    {number::op_sum, Code::sum, "MPI_SUM"}, {number::op_min, Code::min, "MPI_MIN"},
+    {number::op_max, Code::max, "MPI_MAX"}, {number::op_prod, Code::prod, "MPI_PROD"},
+    {number::op_band, Code::band, "MPI_BAND"}, {number::op_bor, Code::bor, "MPI_BOR"},
+    {number::op_bxor, Code::bxor, "MPI_BXOR"}, {number::op_land, Code::land, "MPI_LAND"},
+    {number::op_lor, Code::lor, "MPI_LOR"}, {number::op_lxor, Code::lxor, "MPI_LXOR"},
+    {number::op_minloc, Code::minloc, "MPI_MINLOC"}, {number::op_maxloc, Code::maxloc, "MPI_MAXLOC"},
+    {number::op_replace, Code::replace, "MPI_REPLACE"}, {number::op_no_op, Code::no_op, "MPI_NO_OP"},
 };
 inline constexpr int n_rows = sizeof rows / sizeof rows[0];
 // predefined[0] is the bad handle and [1] the null handle (neither of Kind::op); predefined[i + 2] belongs to rows[i].
 inline constexpr int n_predefined = n_rows + 2;
-inline constexpr int null_id = 32, ids_end = 64;
+inline constexpr int null_id = number::op_null, ids_end = 64;
 
 struct Table {
     Op at[n_predefined];
