@@ -93,8 +93,25 @@ void add_bcast(Schedule&, const Team&, int32_t root, Buffer);
 void add_allgather(Schedule&, const Team&, Buffer send, const Blocks& recv);
 // Equal blocks to or from the root, whose own is neither sent nor received: `own` is not looked at there, nor `row`
 // elsewhere.
-void add_gather(Schedule&, const Team&, int32_t root, Buffer own, const Row& recv);
-void add_scatter(Schedule&, const Team&, int32_t root, const Row& send, Buffer own);
+enum class Way : bool { gather, scatter };
+void add_rooted(Schedule&, Way, const Team&, int32_t root, Buffer own, const Row& row);
+
+// The steps of a gather, told as a gather; a scatter is the same with every step turned round, the last one first.
+struct Flow {
+    Schedule& s;
+    Way way;
+    void to_root(const Team& t, int32_t peer, Buffer b) { way == Way::gather ? s.send(t, peer, b) : s.recv(t, peer, b); }
+    void from_member(const Team& t, int32_t peer, Buffer b) { way == Way::gather ? s.recv(t, peer, b) : s.send(t, peer, b); }
+    void copy(Buffer members, Buffer roots) { way == Way::gather ? s.copy(members, roots) : s.copy(roots, members); }
+    // Two parts of a gather, of which the first is complete before the second starts.
+    template <class Below, class Above> void in_order(Below below, Above above) {
+        if (way == Way::gather) below();
+        else above();
+        s.fence();
+        if (way == Way::gather) above();
+        else below();
+    }
+};
 
 // Does a tree move blocks of `bytes` sooner than the root alone would? It saves the root messages, log2(n) for n - 1, but
 // copies every block anew at each step: a message costs about as much as copying a kilobyte twice, and among few there

@@ -27,13 +27,14 @@ struct Rotated {
     int64_t bytes(int64_t from, int64_t to) const { return at(to) - at(from); }
 };
 
-// To member `root`, which has member i's share come to place(i). Its own is none of this function's business.
+// Between member `root`, which has member i's share at place(i), and the others. Its own is none of this function's business.
 template <class Place>
-void gather_level(Schedule& s, const Team& t, int32_t root, const Shares& shares, Buffer own, Place place) {
+void rooted_level(Schedule& s, Way way, const Team& t, int32_t root, const Shares& shares, Buffer own, Place place) {
+    Flow flow{s, way};
     if (!tree_pays(t.size, shares.block)) {
         for (int32_t i = 0; t.rank == root && i < t.size; i++)
-            if (i != root) s.recv(t, i, place(i));
-        if (t.rank != root) s.send(t, root, own);
+            if (i != root) flow.from_member(t, i, place(i));
+        if (t.rank != root) flow.to_root(t, root, own);
         return;
     }
     Tree tree{t.rank, root, t.size};
@@ -44,37 +45,14 @@ void gather_level(Schedule& s, const Team& t, int32_t root, const Shares& shares
     auto part = [&](int64_t from, int64_t to) {
         return bytes_at(static_cast<char*>(staged.base) + packed.bytes(v, from), packed.bytes(from, to));
     };
-    if (v != 0 && !leaf) s.copy(own, part(v, v + 1));
-    for (int64_t mask = 1; mask < reach && v + mask < t.size; mask *= 2)
-        s.recv(t, tree.real(v + mask), part(v + mask, tree.end(v + mask, mask)));
-    s.fence();
-    if (v != 0) s.send(t, tree.parent(), staged);
-    for (int64_t i = 1; v == 0 && i < t.size; i++) s.copy(part(i, i + 1), place(tree.real(i)));
-}
-
-// The way back.
-template <class Place>
-void scatter_level(Schedule& s, const Team& t, int32_t root, const Shares& shares, Buffer own, Place place) {
-    if (!tree_pays(t.size, shares.block)) {
-        for (int32_t i = 0; t.rank == root && i < t.size; i++)
-            if (i != root) s.send(t, i, place(i));
-        if (t.rank != root) s.recv(t, root, own);
-        return;
-    }
-    Tree tree{t.rank, root, t.size};
-    Rotated packed{shares, tree};
-    int64_t v = tree.me(), reach = tree.reach(), end = tree.end(v, reach);
-    bool leaf = end == v + 1;
-    Buffer staged = leaf ? own : s.temp_bytes(packed.bytes(v, end));
-    auto part = [&](int64_t from, int64_t to) {
-        return bytes_at(static_cast<char*>(staged.base) + packed.bytes(v, from), packed.bytes(from, to));
-    };
-    for (int64_t i = 1; v == 0 && i < t.size; i++) s.copy(place(tree.real(i)), part(i, i + 1));
-    if (v != 0) s.recv(t, tree.parent(), staged);
-    s.fence();
-    for (int64_t mask = reach / 2; mask > 0; mask /= 2)
-        if (v + mask < t.size) s.send(t, tree.real(v + mask), part(v + mask, tree.end(v + mask, mask)));
-    if (v != 0 && !leaf) s.copy(part(v, v + 1), own);
+    flow.in_order([&] {
+        for (int64_t mask = reach / 2; mask > 0; mask /= 2)   // a scatter serves the largest subtree first
+            if (v + mask < t.size) flow.from_member(t, tree.real(v + mask), part(v + mask, tree.end(v + mask, mask)));
+        if (v != 0 && !leaf) flow.copy(own, part(v, v + 1));
+    }, [&] {
+        if (v != 0) flow.to_root(t, tree.parent(), staged);
+        for (int64_t i = 1; v == 0 && i < t.size; i++) flow.copy(part(i, i + 1), place(tree.real(i)));
+    });
 }
 
 // Parts travel around the ring, one step at a time.
@@ -107,46 +85,26 @@ template <class Part> void allgather_level(Schedule& s, const Team& t, bool in_a
     }
 }
 
-auto nowhere() {
-    return [](int32_t) { return Buffer{}; };
-}
-
 }  // namespace
 
-void add_gather(Schedule& s, const Team& t, int32_t root, Buffer own, const Row& recv) {
-    int64_t block = t.rank == root ? recv.run(0, 1).bytes() : own.bytes();
-    auto place = [&](int32_t i) { return recv.run(i, i + 1); };
+void add_rooted(Schedule& s, Way way, const Team& t, int32_t root, Buffer own, const Row& row) {
+    int64_t block = t.rank == root ? row.run(0, 1).bytes() : own.bytes();
     Levels l;
     if (!tree_pays(t.size, block) || !in_levels(s, t, root, Order::of_ranks, &l))
-        return gather_level(s, t, root, {nullptr, block}, own, place);
-    if (!l.leads()) return gather_level(s, l.node, l.head, {nullptr, block}, own, nowhere());
-    bool final_here = t.rank == root;
-    int32_t here = final_here ? l.first_here() : 0;
-    Row staged{final_here ? nullptr : s.temp(block * l.node.size), block, &byte_type()};
-    const Row& local = final_here ? recv : staged;
-    if (!final_here) s.copy(own, local.run(0, 1));
-    gather_level(s, l.node, l.head, {nullptr, block}, {}, [&](int32_t i) { return local.run(here + i, here + i + 1); });
-    s.fence();
-    gather_level(s, l.leaders, l.root, {l.first, block}, staged.run(0, l.node.size),
-                 [&](int32_t i) { return recv.run(l.first[i], l.first[i + 1]); });
-}
-
-void add_scatter(Schedule& s, const Team& t, int32_t root, const Row& send, Buffer own) {
-    int64_t block = t.rank == root ? send.run(0, 1).bytes() : own.bytes();
-    auto place = [&](int32_t i) { return send.run(i, i + 1); };
-    Levels l;
-    if (!tree_pays(t.size, block) || !in_levels(s, t, root, Order::of_ranks, &l))
-        return scatter_level(s, t, root, {nullptr, block}, own, place);
-    if (!l.leads()) return scatter_level(s, l.node, l.head, {nullptr, block}, own, nowhere());
-    bool starts_here = t.rank == root;
-    int32_t here = starts_here ? l.first_here() : 0;
-    Row staged{starts_here ? nullptr : s.temp(block * l.node.size), block, &byte_type()};
-    const Row& local = starts_here ? send : staged;
-    scatter_level(s, l.leaders, l.root, {l.first, block}, staged.run(0, l.node.size),
-                  [&](int32_t i) { return send.run(l.first[i], l.first[i + 1]); });
-    s.fence();
-    scatter_level(s, l.node, l.head, {nullptr, block}, {}, [&](int32_t i) { return local.run(here + i, here + i + 1); });
-    if (!starts_here) s.copy(local.run(0, 1), own);
+        return rooted_level(s, way, t, root, {nullptr, block}, own, [&](int32_t i) { return row.run(i, i + 1); });
+    if (!l.leads()) return rooted_level(s, way, l.node, l.head, {nullptr, block}, own, [](int32_t) { return Buffer{}; });
+    const bool row_here = t.rank == root;
+    const int32_t here = row_here ? l.first_here() : 0;
+    Row staged{row_here ? nullptr : s.temp(block * l.node.size), block, &byte_type()};
+    const Row& local = row_here ? row : staged;
+    Flow flow{s, way};
+    flow.in_order([&] {
+        if (!row_here) flow.copy(own, local.run(0, 1));
+        rooted_level(s, way, l.node, l.head, {nullptr, block}, {}, [&](int32_t i) { return local.run(here + i, here + i + 1); });
+    }, [&] {
+        rooted_level(s, way, l.leaders, l.root, {l.first, block}, staged.run(0, l.node.size),
+                     [&](int32_t i) { return row.run(l.first[i], l.first[i + 1]); });
+    });
 }
 
 namespace {
@@ -171,7 +129,7 @@ Packed pack_room(Schedule& s, const Blocks& blocks, int32_t n) {
 template <class Run>
 void add_allgather_in_levels(Schedule& s, const Levels& l, int64_t block, Buffer own, Run run) {
     int32_t here = l.first_here();
-    gather_level(s, l.node, l.head, {nullptr, block}, own, [&](int32_t i) { return run(here + i, here + i + 1); });
+    rooted_level(s, Way::gather, l.node, l.head, {nullptr, block}, own, [&](int32_t i) { return run(here + i, here + i + 1); });
     s.fence();
     if (l.leads()) allgather_level(s, l.leaders, true, [&](int32_t i, int32_t j) { return run(l.first[i], l.first[j]); });
     add_bcast(s, l.node, l.head, run(0, l.first[l.leaders.size]));

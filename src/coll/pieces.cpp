@@ -34,7 +34,7 @@ void add_flat_barrier(Schedule& s, const Team& t) {
 void add_barrier(Schedule& s, const Team& t) {
     Levels l;
     if (!in_levels(s, t, 0, Order::any, &l)) return add_flat_barrier(s, t);
-    add_gather(s, l.node, l.head, nothing(), {nullptr, 0, &byte_type()});
+    add_rooted(s, Way::gather, l.node, l.head, nothing(), {nullptr, 0, &byte_type()});
     s.fence();
     if (l.leads()) add_flat_barrier(s, l.leaders);
     s.fence();

@@ -203,7 +203,7 @@ Err build(Schedule& s, const ReduceScatter& a) {
         add_parts_scatter(s, local, parts, sum.base, mine);
     } else {
         Row blocks{sum.base, a.recv.count, a.recv.type};
-        add_scatter(s, local, 0, blocks, mine);
+        add_rooted(s, Way::scatter, local, 0, mine, blocks);
         if (c.rank == 0) s.copy(blocks.run(0, 1), mine);
     }
     return Err::ok;

@@ -55,76 +55,53 @@ Err build(Schedule& s, const Bcast& a) {
     return Err::ok;
 }
 
-Err build(Schedule& s, const Gather& a) {
+namespace {
+
+// Gather, and scatter as its mirror image: `own` is what a member brings or gets, `all` what the root gets or gives out.
+Err build_rooted(Schedule& s, Way way, Buffer own, const Blocks& all, int32_t root, bool equal) {
     Comm& c = *s.comm;
-    WEFT_TRY(check_root(c, a.root));
-    if (a.root == proc_null) return Err::ok;
-    bool collects = c.is_inter() ? a.root == root_self : a.root == c.rank;
-    if (!collects && in_place(a.send.base)) return no_place("send buffer");
-    if (collects && a.recv.in_place()) return no_place("receive buffer");
+    const char *root_side = way == Way::gather ? "receive buffer" : "send buffer", *own_side = way == Way::gather ? "send buffer" : "receive buffer";
+    WEFT_TRY(check_root(c, root));
+    if (root == proc_null) return Err::ok;
+    const bool has_all = c.is_inter() ? root == root_self : root == c.rank;
+    if (!has_all && in_place(own.base)) return no_place(own_side);
+    if (has_all && all.in_place()) return no_place(root_side);
     Team local = local_team(c), remote = remote_team(c);
-    Row row{a.recv.base, a.recv.count, a.recv.type};
-    // Between groups: one group gathers at its leader, who tells the root all of it.
-    int32_t senders = collects ? c.remote_size : c.size;
-    int64_t block = collects ? row.run(0, 1).bytes() : a.send.bytes();
-    if (a.equal && c.is_inter() && tree_pays(senders, block)) {
-        if (collects) {
-            s.recv(remote, 0, row.run(0, senders));
+    Row row{all.base, all.count, all.type};
+    Flow flow{s, way};
+    // Between groups: one group's leader gathers its blocks and tells the root all of them, or the other way round.
+    const int32_t members = has_all ? c.remote_size : c.size;
+    const int64_t block = has_all ? row.run(0, 1).bytes() : own.bytes();
+    if (equal && c.is_inter() && tree_pays(members, block)) {
+        if (has_all) {
+            flow.from_member(remote, 0, row.run(0, members));
             return Err::ok;
         }
-        Row staged{c.rank == 0 ? s.temp(block * senders) : nullptr, block, &byte_type()};
-        if (c.rank == 0) s.copy(a.send, staged.run(0, 1));
-        add_gather(s, local, 0, a.send, staged);
-        s.fence();
-        if (c.rank == 0) s.send(remote, a.root, staged.run(0, senders));
+        Row staged{c.rank == 0 ? s.temp(block * members) : nullptr, block, &byte_type()};
+        flow.in_order([&] {
+            if (c.rank == 0) flow.copy(own, staged.run(0, 1));
+            add_rooted(s, way, local, 0, own, staged);
+        }, [&] {
+            if (c.rank == 0) flow.to_root(remote, root, staged.run(0, members));
+        });
         return Err::ok;
     }
-    if (collects && !c.is_inter() && !in_place(a.send.base)) s.copy(a.send, a.recv.at(c.rank));
-    if (a.equal && !c.is_inter()) {
-        add_gather(s, local, a.root, a.send, row);
-    } else if (collects) {
+    if (has_all && !c.is_inter() && !in_place(own.base)) flow.copy(own, all.at(c.rank));
+    if (equal && !c.is_inter()) {
+        add_rooted(s, way, local, root, own, row);
+    } else if (has_all) {
         for (int32_t i = 0; i < c.remote_size; i++)
-            if (c.is_inter() || i != c.rank) s.recv(remote, i, a.recv.at(i));
+            if (c.is_inter() || i != c.rank) flow.from_member(remote, i, all.at(i));
     } else {
-        s.send(remote, a.root, a.send);
+        flow.to_root(remote, root, own);
     }
     return Err::ok;
 }
 
-Err build(Schedule& s, const Scatter& a) {
-    Comm& c = *s.comm;
-    WEFT_TRY(check_root(c, a.root));
-    if (a.root == proc_null) return Err::ok;
-    bool distributes = c.is_inter() ? a.root == root_self : a.root == c.rank;
-    if (!distributes && in_place(a.recv.base)) return no_place("receive buffer");
-    if (distributes && a.send.in_place()) return no_place("send buffer");
-    Team local = local_team(c), remote = remote_team(c);
-    Row row{a.send.base, a.send.count, a.send.type};
-    int32_t receivers = distributes ? c.remote_size : c.size;
-    int64_t block = distributes ? row.run(0, 1).bytes() : a.recv.bytes();
-    if (a.equal && c.is_inter() && tree_pays(receivers, block)) {
-        if (distributes) {
-            s.send(remote, 0, row.run(0, receivers));
-            return Err::ok;
-        }
-        Row staged{c.rank == 0 ? s.temp(block * receivers) : nullptr, block, &byte_type()};
-        if (c.rank == 0) s.recv(remote, a.root, staged.run(0, receivers));
-        s.fence();
-        add_scatter(s, local, 0, staged, a.recv);
-        if (c.rank == 0) s.copy(staged.run(0, 1), a.recv);
-        return Err::ok;
-    }
-    if (distributes && !c.is_inter() && !in_place(a.recv.base)) s.copy(a.send.at(c.rank), a.recv);
-    if (a.equal && !c.is_inter()) {
-        add_scatter(s, local, a.root, row, a.recv);
-    } else if (distributes) {
-        for (int32_t i = 0; i < c.remote_size; i++)
-            if (c.is_inter() || i != c.rank) s.send(remote, i, a.send.at(i));
-    } else {
-        s.recv(remote, a.root, a.recv);
-    }
-    return Err::ok;
-}
+}  // namespace
+
+Err build(Schedule& s, const Gather& a) { return build_rooted(s, Way::gather, a.send, a.recv, a.root, a.equal); }
+Err build(Schedule& s, const Scatter& a) { return build_rooted(s, Way::scatter, a.recv, a.send, a.root, a.equal); }
 
 Err build(Schedule& s, const Reduce& a) {
     Comm& c = *s.comm;

@@ -16,28 +16,33 @@ WEFT_INLINE void move(char* user, char* packed, size_t n) {
         memcpy(user, packed, n);
 }
 
-// Blocks whose length the compiler knows become plain loads and stores.
-template <bool Out, size_t Block>
-char* strided_fixed(char* user, int64_t stride, int64_t count, char* packed) {
-    for (int64_t i = 0; i < count; i++) move<Out>(user + i * stride, packed + i * static_cast<int64_t>(Block), Block);
+// Blocks whose length the compiler knows become plain loads and stores. Block i lies at user + place(i).
+template <bool Out, size_t Block, class Place>
+char* blocks_of(char* user, Place place, int64_t count, char* packed) {
+    for (int64_t i = 0; i < count; i++) move<Out>(user + place(i), packed + i * static_cast<int64_t>(Block), Block);
     return packed + count * static_cast<int64_t>(Block);
+}
+
+template <bool Out, class Place>
+char* blocks(char* user, Place place, int64_t block, int64_t count, char* packed) {
+    switch (block) {
+    case 1: return blocks_of<Out, 1>(user, place, count, packed);
+    case 2: return blocks_of<Out, 2>(user, place, count, packed);
+    case 4: return blocks_of<Out, 4>(user, place, count, packed);
+    case 8: return blocks_of<Out, 8>(user, place, count, packed);
+    case 12: return blocks_of<Out, 12>(user, place, count, packed);
+    case 16: return blocks_of<Out, 16>(user, place, count, packed);
+    case 24: return blocks_of<Out, 24>(user, place, count, packed);
+    case 32: return blocks_of<Out, 32>(user, place, count, packed);
+    case 64: return blocks_of<Out, 64>(user, place, count, packed);
+    }
+    for (int64_t i = 0; i < count; i++, packed += block) move<Out>(user + place(i), packed, static_cast<size_t>(block));
+    return packed;
 }
 
 template <bool Out>
 char* strided(char* user, int64_t stride, int64_t block, int64_t count, char* packed) {
-    switch (block) {
-    case 1: return strided_fixed<Out, 1>(user, stride, count, packed);
-    case 2: return strided_fixed<Out, 2>(user, stride, count, packed);
-    case 4: return strided_fixed<Out, 4>(user, stride, count, packed);
-    case 8: return strided_fixed<Out, 8>(user, stride, count, packed);
-    case 12: return strided_fixed<Out, 12>(user, stride, count, packed);
-    case 16: return strided_fixed<Out, 16>(user, stride, count, packed);
-    case 24: return strided_fixed<Out, 24>(user, stride, count, packed);
-    case 32: return strided_fixed<Out, 32>(user, stride, count, packed);
-    case 64: return strided_fixed<Out, 64>(user, stride, count, packed);
-    }
-    for (int64_t i = 0; i < count; i++, packed += block) move<Out>(user + i * stride, packed, static_cast<size_t>(block));
-    return packed;
+    return blocks<Out>(user, [stride](int64_t i) { return i * stride; }, block, count, packed);
 }
 
 // One run of a list: short ones without a call.
@@ -53,24 +58,10 @@ WEFT_INLINE void move_run(char* user, char* packed, int64_t n) {
     }
 }
 
-template <bool Out, size_t Block>
-char* listed_fixed(char* user, const Run* list, int64_t count, char* packed) {
-    for (int64_t i = 0; i < count; i++) move<Out>(user + list[i].offset, packed + i * static_cast<int64_t>(Block), Block);
-    return packed + count * static_cast<int64_t>(Block);
-}
-
 // Whole runs of a list, of `block` bytes each unless that is 0.
 template <bool Out>
 char* listed(char* user, const Run* list, int64_t count, int64_t block, char* packed) {
-    switch (block) {
-    case 1: return listed_fixed<Out, 1>(user, list, count, packed);
-    case 2: return listed_fixed<Out, 2>(user, list, count, packed);
-    case 4: return listed_fixed<Out, 4>(user, list, count, packed);
-    case 8: return listed_fixed<Out, 8>(user, list, count, packed);
-    case 16: return listed_fixed<Out, 16>(user, list, count, packed);
-    case 24: return listed_fixed<Out, 24>(user, list, count, packed);
-    case 32: return listed_fixed<Out, 32>(user, list, count, packed);
-    }
+    if (block != 0) return blocks<Out>(user, [list](int64_t i) { return list[i].offset; }, block, count, packed);
     for (int64_t i = 0; i < count; i++) {
         move_run<Out>(user + list[i].offset, packed, list[i].bytes);
         packed += list[i].bytes;
