@@ -38,6 +38,16 @@ def run(*command, ok=True, **more):
     return done
 
 
+class Refused(unittest.TestCase):
+    def test_other_processors_and_systems(self):
+        for system, processor in (("Linux", "aarch64"), ("FreeBSD", "x86_64")):
+            with self.subTest(f"{system} on {processor}"), tempfile.TemporaryDirectory() as d:
+                done = run(CMAKE, "-S", SOURCE, "-B", d, f"-DCMAKE_SYSTEM_NAME={system}", f"-DCMAKE_SYSTEM_PROCESSOR={processor}", ok=False)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("Weft runs on Linux on x86-64 alone", done.stderr)
+                self.assertIn(f"not on {system} on {processor}", " ".join(done.stderr.split()))
+
+
 class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
