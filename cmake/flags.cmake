@@ -11,7 +11,7 @@ set(WEFT_LIB_FLAGS
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>
   -fvisibility=hidden -fPIC -ftls-model=initial-exec -fno-semantic-interposition -ffunction-sections)
 set(WEFT_DEFINES
-  WEFT_CHECKS=$<BOOL:${WEFT_CHECKS}> WEFT_CHECK_HANDLES=$<BOOL:${WEFT_CHECK_HANDLES}> WEFT_SINGLE=$<BOOL:${WEFT_SINGLE}>
+  WEFT_CHECKS=$<BOOL:${WEFT_CHECKS}> WEFT_CHECK_HANDLES=$<BOOL:${WEFT_CHECK_HANDLES}> WEFT_ASSERTIONS=$<BOOL:${WEFT_ASSERTIONS}> WEFT_SINGLE=$<BOOL:${WEFT_SINGLE}>
   WEFT_THREADS_PRESET=$<BOOL:${WEFT_THREADS_PRESET}> WEFT_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
 if(WEFT_SANITIZE)
   add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)

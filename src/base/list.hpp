@@ -1,6 +1,7 @@
 // Intrusive first-in-first-out lists: the nodes live in the objects, so nothing is allocated. Free to all; whoever owns
 // the list holds the lock that guards it (every list here belongs to a lane and is touched under its guard).
 #pragma once
+#include "base/assert.hpp"
 
 namespace weft {
 
@@ -15,6 +16,7 @@ struct Fifo {
     bool empty() const { return head == nullptr; }
 
     void push(Link* n) {
+        WEFT_ASSERT(head == nullptr || tail->next == nullptr);
         n->next = nullptr;
         if (head == nullptr) head = n;
         else tail->next = n;
@@ -29,6 +31,7 @@ struct Fifo {
 
     // Unlinks `n`, whose predecessor is `before` (null for the head).
     void remove(Link* n, Link* before) {
+        WEFT_ASSERT((before == nullptr ? head : before->next) == n);
         if (before == nullptr) head = n->next;
         else before->next = n->next;
         if (tail == n) tail = before;
@@ -44,6 +47,21 @@ struct Fifo {
             }
         return false;
     }
+
+    // For assertions and tests: the list ends, and at its tail.
+    bool sound() const {
+        const Link *last = nullptr, *fast = head, *slow = head;   // half as fast: met again only in a circle
+        while (fast != nullptr) {
+            last = fast;
+            fast = fast->next;
+            if (fast == nullptr) break;
+            last = fast;
+            fast = fast->next;
+            slow = slow->next;
+            if (fast == slow) return false;
+        }
+        return head == nullptr || last == tail;
+    }
 };
 
 // A node on a circular doubly linked list; a head is a node linked to itself.
@@ -54,14 +72,26 @@ struct Ring2 {
     void make_head() { next = prev = this; }
     bool alone() const { return next == this; }
     void push_back(Ring2* n) {
+        WEFT_ASSERT(prev->next == this);
         n->prev = prev;
         n->next = this;
         prev->next = n;
         prev = n;
     }
     void unlink() {
+        WEFT_ASSERT(prev->next == this && next->prev == this);
         prev->next = next;
         next->prev = prev;
+    }
+
+    // For assertions and tests: each neighbour knows the other. (A circle that does not come back here has a node with two.)
+    bool sound() const {
+        const Ring2* n = this;
+        do {
+            if (n->next->prev != n) return false;
+            n = n->next;
+        } while (n != this);
+        return true;
     }
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/assert.hpp"
 #include "base/err.hpp"
 #include "base/list.hpp"
 
@@ -33,6 +34,7 @@ struct Pool {
         return b;
     }
     WEFT_INLINE void give(void* p) {
+        WEFT_ASSERT(owns(p) && p != free);   // of this pool, and not given twice in a row
         auto* b = static_cast<Block*>(p);
         b->next = free;
         free = b;
