@@ -62,12 +62,17 @@ def launcher_rows(s):
         peer = s.best_peer(key, min)
         rows.append(against_number(s, key + ", of 3 MB", key, "MB", 3, 1,
                                    amount(s.middle(key, peer), f"MB ({s.labels.get(peer)})")))
-    for kind in ("persistent", "mprobe"):
+    for kind, limit in (("persistent", 1.05), ("mprobe", None)):
         rows.append(against_key(s, f"8 B latency, {kind} against plain", f"variants {kind} 8 B", "variants plain 8 B",
-                                "us", 1.05))
+                                "us", limit))
     rows.append(against_key(s, "2 ranks on one CPU against sched_yield", "one CPU 8 B", "one CPU plain", "us", 1.5,
                             other_name="plain", text="(plain C)"))
     return rows
+
+
+def wires_rows(s):
+    return [against_key(s, "8 B latency by sockets against bare sockets", "sockets latency", "sockets plain", "us", 1.3,
+                        other_name="plain", text="(plain C)")]
 
 
 def busy_rows(s):
@@ -103,10 +108,12 @@ GROUPS = {
                   by_bench("variants", 2, ["variants", "-m", "8:8"]),
                   by_bench("one CPU 8 B", 2, ["latency", "-m", "8:8", "-r", 3, "-w", 2], cpus=1),
                   comparator("one CPU plain", ["pingpong", "--hops", 10000, "-r", 3], cpus=1)], launcher_rows),
+    "wires": ([ours("sockets", 2, ["latency", "-m", "8:8"], {"WEFT_WIRE": "sock"}),
+               comparator("sockets plain", ["socket", "--hops", 10000, "-r", 3])], wires_rows),
     "busy": ([by_bench(f"busy {ranks}", ranks, ["busy", "-r", 1], cpus=2, hogs=1) for ranks in BUSY_RANKS], busy_rows),
     "small": ([sweep.launch("small", test, ranks, SMALL) for ranks in SMALL_RANKS for test in sweep.TESTS], small_rows),
 }
-DEFAULT_GROUPS = ["core", "launcher", "busy"]  # those with bars
+DEFAULT_GROUPS = ["core", "launcher", "wires", "busy"]  # those with bars
 
 
 def every_repetition(session):

@@ -71,11 +71,11 @@ def arguments(args, confine=None):
     return [*args, "--json", "--cpus", ",".join(map(str, sorted(confine or cpus())))]
 
 
-def bench(library, ranks, args, timeout_s=120, confine=None, cgroup=None):
-    """One launch of weft-bench: its records without the header."""
+def bench(library, ranks, args, timeout_s=120, confine=None, cgroup=None, env=None):
+    """One launch of weft-bench, with these variables besides: its records without the header."""
     command = library.command(ranks, "weft-bench", arguments(args, confine))
     try:
-        out, _ = execute(command, library.environment(), timeout_s, confine, cgroup)
+        out, _ = execute(command, library.environment() | (env or {}), timeout_s, confine, cgroup)
         lines = records(out)
     except (Broken, ValueError) as why:
         raise Broken(f"{library.label}: {why}") from None
