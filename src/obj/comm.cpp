@@ -13,17 +13,24 @@ namespace weft::obj {
 
 namespace {
 
-constexpr int32_t chairs = 3;  // routes[-3..-1]: MPI_PROC_NULL and the two impossible ranks
+constexpr int32_t chairs = route_chairs;
 constexpr Route bad_route{Route::bad, 0, 0, -1, -1, 0};
 constexpr Route null_route{Route::proc_null, 0, 0, -1, -1, 0};
 
-Err make_routes(Process& p, const Group& to, Route** out) {
+// The routes to the members of `to`, which keeps them for all communicators of that group.
+Err make_routes(Process& p, Group& to, Route** out) {
+    if ((*out = to.routes.load(std::memory_order_acquire)) != nullptr) return Err::ok;  // pairs with the exchange below
     auto* block = static_cast<Route*>(malloc(static_cast<size_t>(to.size + chairs) * sizeof(Route)));
     if (block == nullptr) return fail(Err::no_mem, "no memory for the routes to %d processes", to.size);
     block[0] = null_route;
     block[1] = block[2] = bad_route;
     for (int32_t i = 0; i < to.size; i++) block[chairs + i] = route_to(p, to.at(i));
     *out = block + chairs;
+    // Release: pairs with the load above. Another thread may have made them meanwhile.
+    Route* others = nullptr;
+    if (to.routes.compare_exchange_strong(others, *out, std::memory_order_acq_rel)) return Err::ok;
+    free(block);
+    *out = others;
     return Err::ok;
 }
 
@@ -81,7 +88,6 @@ Err make_comm(Process& p, Group* group, Group* remote, uint32_t context, Comm* p
 void close_comm(Process& p, Comm& c) {
     c.kind = Kind::dead;
     if (c.local_comm != nullptr) release(*c.local_comm);
-    if (c.routes != nullptr) free(c.routes - chairs);
     release(p, *c.group);
     if (c.remote_group != nullptr) release(p, *c.remote_group);
     if (c.errhandler != nullptr) release(p, *c.errhandler);

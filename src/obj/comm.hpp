@@ -32,7 +32,7 @@ struct Comm : Object {
     int32_t rank;        // of the caller, in the local group
     int32_t size;        // of the local group
     int32_t remote_size; // number of ranks one can send to: size, or the remote group's
-    Route* routes;       // [-3 .. remote_size): the slots of MPI_PROC_NULL and of the impossible ranks exist
+    Route* routes;       // [-3 .. remote_size): the slots of MPI_PROC_NULL and of the impossible ranks exist. The group's
     uint32_t peer_limit; // remote_size + 3, for valid_peer()
     uint32_t unused_;
     Errhandler* errhandler;
@@ -58,7 +58,7 @@ struct Comm : Object {
 inline bool is_predefined(const Comm& c) { return static_cast<uint32_t>(c.id) - 1 < 0xfff; }
 
 inline void retain(Comm& c) { c.refs.fetch_add(1, std::memory_order_relaxed); }
-void release(Comm& c);  // frees at zero: routes, groups, attributes (without callbacks)
+void release(Comm& c);  // frees at zero: groups, attributes (without callbacks)
 
 struct Process;
 

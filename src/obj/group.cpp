@@ -9,7 +9,7 @@
 
 namespace weft::obj {
 
-constinit Group group_empty{{Kind::group, number::group_empty}, 0, undefined, 0, nullptr, 1, nullptr, nullptr};
+constinit Group group_empty{{Kind::group, number::group_empty}, 0, undefined, 0, nullptr, 1, {nullptr}, nullptr, nullptr};
 
 namespace {
 
@@ -33,6 +33,7 @@ Group* take_object(Process& p) {
 void release(Process& p, Group& g) {
     if (&g == &group_empty || g.refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     free(g.ranks);
+    if (Route* routes = g.routes.exchange(nullptr, std::memory_order_relaxed)) free(routes - route_chairs);
     g.ranks = nullptr;
     g.kind = Kind::dead;
     SpinGuard guard(p.pool_lock);

@@ -12,12 +12,16 @@ namespace weft::obj {
 struct Process;
 struct Comm;
 
+struct Route;
+inline constexpr int32_t route_chairs = 3;  // routes[-3..-1]: MPI_PROC_NULL and the two impossible ranks
+
 struct Group : Object {
     int32_t size;
     int32_t rank;    // of the caller; undefined when it is no member
     int32_t first;   // where `ranks` is null, member i is process first + i
     int32_t* ranks;  // the members' ranks in the world, or null: a run, which costs no memory however long it is
     std::atomic<int32_t> refs;
+    std::atomic<Route*> routes;  // to the members, made with the first communicator of this group; null before
     void* session;   // the session it comes from; null: World Model
     Group* next;     // link of the free list
 
