@@ -69,6 +69,7 @@ Err universe(Process& p, Comm** out) {
             u.size = fresh.size;
             u.remote_size = fresh.remote_size;
             u.routes = fresh.routes;
+            u.counted = fresh.counted;
             u.group = fresh.group;
             u.refs.store(1, std::memory_order_relaxed);
             u.kind = Kind::comm;

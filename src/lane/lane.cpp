@@ -19,7 +19,7 @@ Err Lane::open_sock(int ranks, int me, const wire::sock::Key& key) {
 }
 
 Err Lane::open(char* segment_base, int ranks, int me, bool can_fence, const wire::sock::Key* key) {
-    for (Ring2& b : unexpected) b.make_head();
+    for (Ring2& b : unexpected_first) b.make_head();
     unexpected_all.make_head();
     unexpected_pool.open();
     control_pool.open();
@@ -44,6 +44,8 @@ void Lane::close() {
     sock = nullptr;
     by_sock = nullptr;
     ids.close();
+    if (posted.buckets != posted_first) ::free(posted.buckets);
+    if (unexpected.buckets != unexpected_first) ::free(unexpected.buckets);
     unexpected_pool.close();
     control_pool.close();
     free(peers);

@@ -2,10 +2,12 @@
 // and above. Every field is touched under a LaneGuard, except those marked otherwise.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/list.hpp"
 #include "base/pool.hpp"
+#include "lane/queues.hpp"
 #include "lane/records.hpp"
 #include "lane/wires.hpp"
 #include "lane/ids.hpp"
@@ -15,19 +17,21 @@
 
 namespace weft::lane {
 
-inline constexpr uint32_t buckets = 64;
-
 // From this size on a receiver may gain by an offer: smaller messages are always sent eagerly.
 inline constexpr int64_t rendezvous_min = 64 * 1024;
 
-WEFT_INLINE uint32_t bucket_of(uint32_t context, int32_t source) {
-    return (context * 5 + static_cast<uint32_t>(source)) % buckets;
-}
+struct Unexpected;
 
-// A message that came before its receive. On its bucket's list and on the list of all, both in order of arrival.
+// The nodes of an unexpected message in the buckets for wildcards, while there are any.
+struct WildNodes {
+    Ring2 in[UnexpectedTable::kinds - 1];
+    Unexpected* message;
+};
+
+// A message that came before its receive: on the list of all and on that of its bucket, both in order of arrival.
 struct Unexpected {
-    Ring2 in_bucket;      // first: a bucket's node is the message
     Ring2 in_all;
+    Ring2 in_bucket;
     wire::Header header;
     int32_t peer;
     uint8_t sync;         // the sender waits to hear of the match
@@ -39,15 +43,20 @@ struct Unexpected {
     uint64_t send;        // the sender's record: its identity; of a message to this very rank its address
     Link* taker;          // the receive that took it while data was still arriving
     char* data;           // heap copy, or null: `small`
+    WildNodes* wild;      // while UnexpectedTable::by_wildcards, else null
     char small[wire::inline_bytes];
 
     static constexpr uint32_t no_transfer = UINT32_MAX;
     const char* bytes_at() const { return data != nullptr ? data : small; }
-    static Unexpected* of_all(Ring2* n) {
-        return reinterpret_cast<Unexpected*>(reinterpret_cast<char*>(n) - sizeof(Ring2));
+    // The message of a node: on the list of all, in a bucket of a kind of key.
+    static Unexpected* of_all(Ring2* n) { return reinterpret_cast<Unexpected*>(n); }
+    static Unexpected* of_bucket(Ring2* n, uint32_t kind) {
+        if (kind != 0) return reinterpret_cast<WildNodes*>(n - (kind - 1))->message;
+        return reinterpret_cast<Unexpected*>(reinterpret_cast<char*>(n) - offsetof(Unexpected, in_bucket));
     }
 };
-static_assert(sizeof(Unexpected) <= 192, "10^6 unexpected messages are held to 256 MB");
+static_assert(offsetof(Unexpected, in_all) == 0);
+static_assert(sizeof(Unexpected) <= 160, "10^6 unexpected messages are held to 256 MB");
 
 // What a lane remembers of one peer on the node.
 struct Peer : Link {          // Link: of Lane::pending_peers, while `pending` is not empty
@@ -89,6 +98,7 @@ struct Limits {               // set once at start, from control variables
 };
 
 struct Lane : Wires {
+    static constexpr uint32_t first_buckets = 64;
     os::SpinLock lock;
     bool threads = false;                  // the guard must lock; constant while messages flow
     std::atomic<uint32_t> work{0};         // queued sends and transfers under way: progress has more to do than poll
@@ -101,7 +111,10 @@ struct Lane : Wires {
     // What blocking receives look at first.
     uint32_t posted_count = 0;
     std::atomic<uint32_t> unexpected_count{0};  // written under the guard, peeked at without
+    uint32_t wildcards = 0;                // receives of any source or any tag among the posted
     uint32_t looking = 0;                  // probes in progress: any message may be the one
+    PostedTable posted{posted_first, first_buckets};
+    uint32_t posted_order = 0;             // that the last receive got which was numbered (p2p/match.hpp)
 
     wire::null::Null* null = nullptr;
     Peer* peers = nullptr;                 // one per rank of the node; the last is this rank itself
@@ -109,10 +122,10 @@ struct Lane : Wires {
     Limits limits{};
     Counters counters{};
 
-    Fifo posted[buckets];                  // receives, by context and source, in order
-    Fifo posted_ordered;                   // once a wildcard is posted: it and all later ones, until this list is empty
-    Ring2 unexpected[buckets];
+    UnexpectedTable unexpected{unexpected_first, first_buckets};
     Ring2 unexpected_all;
+    Fifo posted_first[first_buckets];
+    Ring2 unexpected_first[first_buckets];
 
     Fifo rndvs;                            // large messages offered or under way (p2p::Rndv)
     Ids ids{};                             // of what the other side of a message may name: p2p::Rndv, synchronous sends

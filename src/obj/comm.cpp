@@ -59,6 +59,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.name[0] = 0;
     c.refs.store(1, std::memory_order_relaxed);
     c.id = 0;
+    c.counted = 1;
     c.kind = Kind::comm;
     return Err::ok;
 }

@@ -34,7 +34,7 @@ struct Comm : Object {
     int32_t remote_size; // number of ranks one can send to: size, or the remote group's
     Route* routes;       // [-3 .. remote_size): the slots of MPI_PROC_NULL and of the impossible ranks exist. The group's
     uint32_t peer_limit; // remote_size + 3, for valid_peer()
-    uint32_t unused_;
+    uint32_t counted;    // 0: WORLD and SELF, on which pending operations hold no reference
     Errhandler* errhandler;
     Group* group;
     Group* remote_group; // intercommunicators only, else null
@@ -54,8 +54,7 @@ struct Comm : Object {
     bool valid_peer(int r) const { return static_cast<uint32_t>(r + 3) < peer_limit; }
 };
 
-// WORLD and SELF: not counted by pending operations.
-inline bool is_predefined(const Comm& c) { return static_cast<uint32_t>(c.id) - 1 < 0xfff; }
+inline bool is_predefined(const Comm& c) { return c.counted == 0; }
 
 inline void retain(Comm& c) { c.refs.fetch_add(1, std::memory_order_relaxed); }
 void release(Comm& c);  // frees at zero: groups, attributes (without callbacks)

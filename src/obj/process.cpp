@@ -128,6 +128,7 @@ Err open_comms(Process& p) {
     WEFT_TRY(make_run(p, p.world_rank, 1, nullptr, &self));
     WEFT_TRY(init_comm(p, p.world, world, nullptr, p.contexts.reserved(0, Contexts::of_world), nullptr));
     WEFT_TRY(init_comm(p, p.self, self, nullptr, p.contexts.reserved(p.world_rank, Contexts::of_self), nullptr));
+    p.world.counted = p.self.counted = 0;
     p.world.id = number::comm_world;
     p.self.id = number::comm_self;
     __builtin_strcpy(p.world.name, "MPI_COMM_WORLD");

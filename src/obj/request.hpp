@@ -48,11 +48,12 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         holds_comm = 1024, // holds a reference on `comm`
         flat = 2048,      // the buffer is `count` bytes of memory: `type` is that of bytes
         persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
+        numbered = 4096,  // a posted receive with a wildcard, or posted while one was: see order()
     };
     // What a queued request is to send: its message, or the protocol's own.
     enum Stage : uint8_t { fresh, send_cts, send_ssend_ack };
 
-    std::atomic<uint32_t> state;
+    std::atomic<uint32_t> state;  // State; while it is pending, its order among posted receives in the other bits
     uint16_t flags;
     Stage stage;
     uint8_t error;        // Err of the operation
@@ -87,7 +88,12 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         return (nature() & ~uint32_t{coll | persistent | holds_comm}) == (is_recv | uint32_t{flat});
     }
 
-    bool done() const { return state.load(std::memory_order_acquire) != pending; }
+    bool done() const { return (state.load(std::memory_order_acquire) & state_bits) != pending; }
+
+    // When it was posted, where it is numbered: the lower, the earlier. 0: before all that are.
+    static constexpr uint32_t state_bits = 3, order_shift = 2, last_order = UINT32_MAX >> order_shift;
+    uint32_t order() const { return state.load(std::memory_order_relaxed) >> order_shift; }
+    void set_order(uint32_t n) { state.store(n << order_shift | pending, std::memory_order_relaxed); }
 };
 // MPI_REQUEST_NULL's chair: never pending, never freed.
 extern WEFT_HIDDEN Request null_request;

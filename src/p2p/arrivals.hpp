@@ -9,20 +9,23 @@ struct Arrivals {
     LaneGuard& g;
     Process& p;
 
-    // The common case, in as few steps as there are: an inline message without an SSEND_ACK, for the oldest receive of its
-    // bucket, which names its source and tag and is a memcpy of sufficient size. ≤ 55 instructions, no call.
+    // The common case, in as few steps as there are: an inline message without an SSEND_ACK, for a receive that is older than
+    // all wildcards, the first of its bucket and a memcpy of sufficient size. ≤ 55 instructions, no call.
     WEFT_INLINE bool take(uint64_t w, const wire::Cell& c) {
         Lane& l = g.lane;
-        if (WEFT_UNLIKELY((w & 0xff00ff00) != static_cast<uint64_t>(eager) << 8 || l.posted_count == 0)) return false;
+        if (WEFT_UNLIKELY((w & 0xff00ff00) != static_cast<uint64_t>(eager) << 8)) return false;
         const int32_t source = wire::Cell::source_of(w);
-        Fifo& f = l.posted[lane::bucket_of(c.context, source)];
+        Fifo& f = l.posted.bucket(lane::hash_of(c.context, source, c.tag));
         auto* r = static_cast<Request*>(f.head);
         const int64_t n = wire::Cell::bytes_of(w);
-        if (WEFT_UNLIKELY(r == nullptr || r->rank != source || r->tag != c.tag || context_of(*r) != c.context ||
-                          !r->receives_plainly() || n > r->count))
+        if (WEFT_UNLIKELY(r == nullptr)) return false;
+        if (WEFT_LIKELY(has_key(*r, c.context, source, c.tag))) {
+            if (WEFT_UNLIKELY(!r->receives_plainly() || n > r->count)) return false;
+            f.head = r->next;
+        } else if (r->next == nullptr || (r = take_behind(g, c.context, source, c.tag, n)) == nullptr) {
             return false;
+        }
         if (n > wire::inline_bytes) __builtin_unreachable();
-        f.head = r->next;
         --l.posted_count;
         copy_small(r->buf, c.payload, static_cast<size_t>(n));
         r->count = n;

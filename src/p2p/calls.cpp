@@ -242,7 +242,7 @@ Err cancel(Process& p, Request** handle) {
                                         : fail(Err::request, "a %s cannot be cancelled", r.ops->name);
     LaneGuard g(*p.lane);
     // A send is never cancelled (the standard allows it to complete); a receive that is still posted is.
-    if (!(r.flags & Request::is_recv) || r.state.load(std::memory_order_relaxed) != Request::pending || !unpost(g, r))
+    if (!(r.flags & Request::is_recv) || r.done() || !unpost(g, r))
         return Err::ok;
     r.flags |= Request::cancelled;
     complete(g, r, 0);

@@ -1,37 +1,245 @@
 #include "p2p/match.hpp"
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 
 namespace weft::p2p {
 
+using lane::UnexpectedTable;
+
+namespace {
+
+// A search for a wildcard that walks the list of all and passes over more than this many wants buckets for wildcards.
+constexpr uint32_t few_walked = 32;
+
+// The keys that a message can belong to (and be filed under): its own, and those with a wildcard.
+constexpr uint32_t exact = 0, any_source = 1, any_tag = 2;
+
+// ---- posted receives ----
+
+// Where a posted receive is; `r` is null where there is none.
+struct Place {
+    Fifo* bucket;
+    Link* before;
+    Request* r;
+};
+
+bool wants_longer(const Lane& l) { return l.posted_count > l.posted.mask; }
+
+// Receives of one key stay in order: they come from one bucket and go to one.
+void move_posted(Lane& l, Fifo* to, uint64_t count) {
+    Fifo* const from = l.posted.buckets;
+    const uint32_t last = l.posted.mask;
+    l.posted.buckets = to;
+    l.posted.mask = static_cast<uint32_t>(count - 1);
+    for (uint32_t i = 0; i <= last; ++i)
+        while (Link* n = from[i].pop()) {
+            const Request& r = *static_cast<Request*>(n);
+            l.posted.bucket(lane::hash_of(context_of(r), r.rank, r.tag)).push(n);
+        }
+    if (from != l.posted_first) free(from);
+}
+
+// Twice as many buckets as receives. Without memory for them all stays as it is, and the next search tries again.
+WEFT_COLD void lengthen(Lane& l) {
+    l.posted.crowded = false;
+    if (!wants_longer(l)) return;
+    const uint64_t count = std::bit_ceil(uint64_t{l.posted_count} * 2);
+    if (auto* to = static_cast<Fifo*>(calloc(count, sizeof(Fifo))); to != nullptr) move_posted(l, to, count);
+}
+
+// The first receive of that key.
+Place find_posted(Lane& l, uint32_t context, int32_t rank, int32_t tag) {
+    Place at{&l.posted.bucket(lane::hash_of(context, rank, tag)), nullptr, nullptr};
+    uint32_t passed = 0;
+    for (Link* n = at.bucket->head; n != nullptr; at.before = n, n = n->next, ++passed) {
+        auto* r = static_cast<Request*>(n);
+        if (!has_key(*r, context, rank, tag)) continue;
+        at.r = r;
+        break;
+    }
+    if (WEFT_UNLIKELY(passed != 0) && wants_longer(l)) l.posted.crowded = true;
+    return at;
+}
+
+void unnumber(Lane& l, Request& r) {
+    if (!(r.flags & Request::numbered)) return;
+    r.flags &= static_cast<uint16_t>(~Request::numbered);
+    if (is_wild(r)) --l.wildcards;
+}
+
+// The numbers have come to their end: all that are posted are posted anew, in order. A radix sort, which keeps the order of those
+// without a number, and needs no memory.
+WEFT_COLD void renumber(LaneGuard& g) {
+    constexpr uint32_t digit = 8, digits = 1 << digit;
+    Lane& l = g.lane;
+    Fifo all;
+    for (uint32_t i = 0; i <= l.posted.mask; ++i)
+        while (Link* n = l.posted.buckets[i].pop()) all.push(n);
+    Fifo sorted[digits];
+    for (uint32_t shift = 0; Request::last_order >> shift != 0; shift += digit) {
+        while (Link* n = all.pop()) sorted[static_cast<Request*>(n)->order() >> shift & (digits - 1)].push(n);
+        for (Fifo& f : sorted)
+            while (Link* n = f.pop()) all.push(n);
+    }
+    l.posted_count = l.wildcards = l.posted_order = 0;
+    while (Link* n = all.pop()) {
+        auto& r = *static_cast<Request*>(n);
+        r.flags &= static_cast<uint16_t>(~Request::numbered);
+        r.set_order(0);
+        post(g, r);
+    }
+}
+
+}  // namespace
+
+WEFT_COLD void shorten(LaneGuard& g) { move_posted(g.lane, g.lane.posted_first, Lane::first_buckets); }
+
+// More receives than there are numbers would need 64 GiB.
+void number(LaneGuard& g, Request& r) {
+    Lane& l = g.lane;
+    if (l.posted_count == 0) l.posted_order = 0;
+    if (WEFT_UNLIKELY(l.posted_order == Request::last_order)) renumber(g);
+    r.set_order(++l.posted_order);
+    r.flags |= Request::numbered;
+    if (is_wild(r)) ++l.wildcards;
+}
+
+Request* match_any_posted(LaneGuard& g, const wire::Header& h) {
+    Lane& l = g.lane;
+    if (WEFT_UNLIKELY(l.posted.crowded)) lengthen(l);
+    Place best = find_posted(l, h.context, h.source, h.tag);
+    if (WEFT_UNLIKELY(l.wildcards != 0) && (best.r == nullptr || best.r->order() != 0))
+        for (uint32_t kind = any_source; kind <= (any_source | any_tag); ++kind) {
+            const Place one = find_posted(l, h.context, kind & any_source ? obj::any_source : h.source,
+                                          kind & any_tag ? obj::any_tag : h.tag);
+            if (one.r != nullptr && (best.r == nullptr || one.r->order() < best.r->order())) best = one;
+        }
+    if (best.r == nullptr) return nullptr;
+    best.bucket->remove(best.r, best.before);
+    --l.posted_count;
+    unnumber(l, *best.r);
+    return best.r;
+}
+
+Request* take_behind(LaneGuard& g, uint32_t context, int32_t source, int32_t tag, int64_t bytes) {
+    if (WEFT_UNLIKELY(g.lane.posted.crowded)) lengthen(g.lane);
+    const Place at = find_posted(g.lane, context, source, tag);
+    if (at.r == nullptr || !at.r->receives_plainly() || bytes > at.r->count) return nullptr;
+    at.bucket->remove(at.r, at.before);
+    return at.r;
+}
+
+bool unlink_behind(LaneGuard& g, Request& r) {
+    if (WEFT_UNLIKELY(g.lane.posted.crowded)) lengthen(g.lane);
+    const Place at = find_posted(g.lane, context_of(r), r.rank, r.tag);
+    if (at.r != &r) return false;
+    at.bucket->remove(&r, at.before);
+    return true;
+}
+
 bool unpost(LaneGuard& g, Request& r) {
     Lane& l = g.lane;
-    const bool found = (r.rank != obj::any_source && l.posted[lane::bucket_of(context_of(r), r.rank)].remove(&r)) ||
-                       l.posted_ordered.remove(&r);
-    if (found) --l.posted_count;
-    return found;
+    if (!l.posted.bucket(lane::hash_of(context_of(r), r.rank, r.tag)).remove(&r)) return false;
+    --l.posted_count;
+    unnumber(l, r);
+    return true;
 }
+
+bool receives_from(LaneGuard& g, int peer) {
+    constexpr uint32_t few = Lane::first_buckets;
+    Lane& l = g.lane;
+    if (l.posted_count > few) return true;
+    // A long table that few receives have left would be walked in vain.
+    if (l.posted.buckets != l.posted_first) shorten(g);
+    for (Fifo& f : l.posted_first)
+        for (Link* n = f.head; n != nullptr; n = n->next) {
+            const Request& r = *static_cast<Request*>(n);
+            if (r.rank == obj::any_source) return true;
+            const obj::Route& from = r.comm->routes[r.rank];
+            if (from.is_wire() && from.peer == peer) return true;
+        }
+    return false;
+}
+
+// ---- unexpected messages ----
+
+namespace {
+
+uint32_t count_of(const Lane& l) { return l.unexpected_count.load(std::memory_order_relaxed); }
+
+Ring2& bucket_for(Lane& l, uint32_t kind, uint32_t context, int32_t source, int32_t tag) {
+    return l.unexpected.bucket(kind, lane::hash_of(context, kind & any_source ? obj::any_source : source,
+                                                   kind & any_tag ? obj::any_tag : tag));
+}
+
+void drop_wild(Unexpected& u) {
+    free(u.wild);
+    u.wild = nullptr;
+}
+
+// Without memory for the nodes of one message there are none of any.
+WEFT_COLD void give_up_wildcards(Lane& l) {
+    l.unexpected.by_wildcards = false;
+    for (Ring2* n = l.unexpected_all.next; n != &l.unexpected_all; n = n->next) drop_wild(*Unexpected::of_all(n));
+}
+
+void file(Lane& l, Unexpected& u) {
+    const wire::Header& h = u.header;
+    bucket_for(l, exact, h.context, h.source, h.tag).push_back(&u.in_bucket);
+    if (WEFT_LIKELY(!l.unexpected.by_wildcards)) return;
+    if (u.wild == nullptr && (u.wild = static_cast<lane::WildNodes*>(malloc(sizeof(lane::WildNodes)))) == nullptr) return give_up_wildcards(l);
+    u.wild->message = &u;
+    for (uint32_t kind = any_source; kind < UnexpectedTable::kinds; ++kind)
+        bucket_for(l, kind, h.context, h.source, h.tag).push_back(&u.wild->in[kind - 1]);
+}
+
+void use_table(Lane& l, Ring2* buckets, uint64_t count, bool by_wildcards) {
+    UnexpectedTable& t = l.unexpected;
+    if (t.buckets != l.unexpected_first) free(t.buckets);
+    t.buckets = buckets;
+    t.mask = static_cast<uint32_t>(count - 1);
+    t.by_wildcards = by_wildcards;
+    for (uint64_t i = 0; i < (by_wildcards ? UnexpectedTable::kinds : 1) * count; ++i) buckets[i].make_head();
+    for (Ring2* n = l.unexpected_all.next; n != &l.unexpected_all; n = n->next) file(l, *Unexpected::of_all(n));
+}
+
+bool wants_more(const Lane& l) { return count_of(l) > l.unexpected.mask + 1; }
+
+// At least as many buckets as messages, and buckets for wildcards where `wild`. Without memory for them all stays as it is.
+WEFT_COLD void index(Lane& l, bool wild) {
+    const uint64_t count = wants_more(l) ? std::bit_ceil(uint64_t{count_of(l)}) : uint64_t{l.unexpected.mask} + 1;
+    wild |= l.unexpected.by_wildcards;
+    auto* buckets = static_cast<Ring2*>(malloc((wild ? UnexpectedTable::kinds : 1) * count * sizeof(Ring2)));
+    if (buckets != nullptr) use_table(l, buckets, count, wild);
+}
+
+void count_unexpected(Lane& l, int32_t change) {
+    // Under the guard: a load and a store, no read-modify-write.
+    const uint32_t n = count_of(l) + static_cast<uint32_t>(change);
+    l.unexpected_count.store(n, std::memory_order_relaxed);
+    l.counters.unexpected_count = n;
+}
+
+}  // namespace
 
 Unexpected* find_unexpected(LaneGuard& g, uint32_t context, int32_t rank, int32_t tag) {
     Lane& l = g.lane;
-    if (l.unexpected_count.load(std::memory_order_relaxed) == 0) return nullptr;
-    if (rank == obj::any_source) {
-        for (Ring2* n = l.unexpected_all.next; n != &l.unexpected_all; n = n->next)
-            if (auto* u = Unexpected::of_all(n); matches(rank, tag, context, u->header)) return u;
-        return nullptr;
+    if (count_of(l) == 0) return nullptr;
+    const uint32_t kind = (rank == obj::any_source ? any_source : exact) | (tag == obj::any_tag ? any_tag : exact);
+    const bool walk = kind != exact && !l.unexpected.by_wildcards;
+    Ring2& head = walk ? l.unexpected_all : bucket_for(l, kind, context, rank, tag);
+    Unexpected* found = nullptr;
+    uint32_t passed = 0;
+    for (Ring2* n = head.next; n != &head; n = n->next, ++passed) {
+        Unexpected* u = walk ? Unexpected::of_all(n) : Unexpected::of_bucket(n, kind);
+        if (!matches(rank, tag, context, u->header)) continue;
+        found = u;
+        break;
     }
-    Ring2& b = l.unexpected[lane::bucket_of(context, rank)];
-    for (Ring2* n = b.next; n != &b; n = n->next)
-        if (auto* u = reinterpret_cast<Unexpected*>(n); matches(rank, tag, context, u->header)) return u;
-    return nullptr;
-}
-
-static void count_unexpected(Lane& l, int32_t change) {
-    // Under the guard: a load and a store, no read-modify-write.
-    const uint32_t n = l.unexpected_count.load(std::memory_order_relaxed) + static_cast<uint32_t>(change);
-    l.unexpected_count.store(n, std::memory_order_relaxed);
-    l.counters.unexpected_count = n;
+    if (WEFT_UNLIKELY(walk ? passed > few_walked : passed != 0 && wants_more(l))) index(l, walk);
+    return found;
 }
 
 Unexpected* new_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_t bytes) {
@@ -50,8 +258,8 @@ Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_
     Unexpected* u = new_unexpected(g, peer, h, bytes);
     if (u == nullptr) return nullptr;
     u->offered = offered;
-    l.unexpected[lane::bucket_of(h.context, h.source)].push_back(&u->in_bucket);
     l.unexpected_all.push_back(&u->in_all);
+    file(l, *u);
     count_unexpected(l, 1);
     l.peers[peer].unexpected_bytes += static_cast<int64_t>(sizeof(Unexpected)) + (offered ? 0 : bytes);
     l.counters.unexpected_bytes += static_cast<uint64_t>(bytes);
@@ -61,16 +269,23 @@ Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_
 }
 
 void unlink_unexpected(LaneGuard& g, Unexpected& u) {
-    u.in_bucket.unlink();
+    Lane& l = g.lane;
     u.in_all.unlink();
-    count_unexpected(g.lane, -1);
-    g.lane.counters.unexpected_bytes -= static_cast<uint64_t>(u.bytes);
-    lane::Peer& from = g.lane.peers[u.peer];
+    u.in_bucket.unlink();
+    if (WEFT_UNLIKELY(u.wild != nullptr)) {
+        for (Ring2& n : u.wild->in) n.unlink();
+        drop_wild(u);
+    }
+    count_unexpected(l, -1);
+    if (WEFT_UNLIKELY(l.unexpected.buckets != l.unexpected_first) && count_of(l) == 0)
+        use_table(l, l.unexpected_first, Lane::first_buckets, false);
+    l.counters.unexpected_bytes -= static_cast<uint64_t>(u.bytes);
+    lane::Peer& from = l.peers[u.peer];
     from.unexpected_bytes -= static_cast<int64_t>(sizeof(Unexpected)) + (u.offered ? 0 : u.bytes);
     // Half the credit is left before the peer sends freely again, so that it is not told at every other message.
-    if (WEFT_UNLIKELY(from.over_credit) && from.unexpected_bytes <= g.lane.limits.credit / 2) {
+    if (WEFT_UNLIKELY(from.over_credit) && from.unexpected_bytes <= l.limits.credit / 2) {
         from.over_credit = false;
-        g.lane.tell_over_credit(u.peer, false);
+        l.tell_over_credit(u.peer, false);
     }
 }
 

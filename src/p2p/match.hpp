@@ -1,9 +1,10 @@
-// Matching: which receive a message belongs to. Order is kept per (context, source): receives are tried in the order they
-// were posted, messages in the order they came. Included by p2p/; everything here is under the lane's guard.
+// Matching: which receive a message belongs to. Of the receives that match, the one posted first; of the messages, the one that
+// came first. Included by p2p/; everything here is under the lane's guard.
 //
-// Posted receives of one known source live in buckets. Once a receive with MPI_ANY_SOURCE is posted, it and all later
-// receives go to one ordered list, until that list is empty again: so the buckets are always older than the list, and no
-// sequence numbers are needed.
+// A receive is filed under its key: context, source and tag, where MPI_ANY_SOURCE and MPI_ANY_TAG are values like others. So a
+// message can belong to four keys, and goes to the oldest of their first receives. More than one key matters only while a wildcard
+// is posted; then receives are numbered as they are posted. A receive posted while no wildcard was has no number: it is older than
+// all that have one.
 #pragma once
 #include "lane/lane.hpp"
 #include "obj/comm.hpp"
@@ -18,40 +19,56 @@ using obj::Request;
 
 WEFT_INLINE uint32_t context_of(const Request& r) { return r.comm->context + (r.flags & Request::coll); }
 
+WEFT_INLINE bool has_key(const Request& r, uint32_t context, int32_t rank, int32_t tag) {
+    return r.rank == rank && r.tag == tag && context_of(r) == context;
+}
+
 WEFT_INLINE bool matches(int32_t rank, int32_t tag, uint32_t context, const wire::Header& h) {
     return context == h.context && (tag == h.tag || tag == obj::any_tag) && (rank == h.source || rank == obj::any_source);
 }
 
-WEFT_INLINE void post(LaneGuard& g, Request& r) {
-    Lane& l = g.lane;
-    ++l.posted_count;
-    if (WEFT_UNLIKELY(r.rank == obj::any_source || !l.posted_ordered.empty())) l.posted_ordered.push(&r);
-    else l.posted[lane::bucket_of(context_of(r), r.rank)].push(&r);
+// Of any source or any tag: all other ranks and tags are at least 0.
+WEFT_INLINE bool is_wild(const Request& r) { return (r.rank | r.tag) < 0; }
+
+// Gives `r`, which is about to be posted, its number.
+void number(LaneGuard&, Request& r);
+
+// Where neither `r` nor any that is posted has a wildcard.
+WEFT_INLINE void post_exact(LaneGuard& g, Request& r) {
+    ++g.lane.posted_count;
+    g.lane.posted.bucket(lane::hash_of(context_of(r), r.rank, r.tag)).push(&r);
 }
 
-WEFT_INLINE Request* match_in(Fifo& f, const wire::Header& h) {
-    Link* before = nullptr;
-    for (Link* n = f.head; n != nullptr; before = n, n = n->next) {
-        auto* r = static_cast<Request*>(n);
-        if (!matches(r->rank, r->tag, context_of(*r), h)) continue;
-        f.remove(n, before);
-        return r;
-    }
+WEFT_INLINE void post(LaneGuard& g, Request& r) {
+    if (WEFT_UNLIKELY(is_wild(r) || g.lane.wildcards != 0)) number(g, r);
+    post_exact(g, r);
+}
+
+// Goes back to the lane's own few buckets.
+void shorten(LaneGuard&);
+
+// Takes the receive that `h` belongs to off its list; null when there is none.
+Request* match_any_posted(LaneGuard&, const wire::Header& h);
+WEFT_INLINE Request* match_posted(LaneGuard& g, const wire::Header& h) {
+    Lane& l = g.lane;
+    if (l.posted_count != 0) return match_any_posted(g, h);
+    if (WEFT_UNLIKELY(l.posted.buckets != l.posted_first)) shorten(g);
     return nullptr;
 }
 
-// Takes the receive that `h` belongs to off its list; null when there is none.
-WEFT_INLINE Request* match_posted(LaneGuard& g, const wire::Header& h) {
-    Lane& l = g.lane;
-    if (l.posted_count == 0) return nullptr;
-    Request* r = match_in(l.posted[lane::bucket_of(h.context, h.source)], h);
-    if (r == nullptr && !l.posted_ordered.empty()) r = match_in(l.posted_ordered, h);
-    if (r != nullptr) --l.posted_count;
-    return r;
-}
+// The short paths look at the first receive of a bucket. These find a receive behind those of other keys, under the same conditions,
+// and unlink it; posted_count is left to the caller.
+// The one that an inline message of `bytes` bytes is for, if it is older than all wildcards and a memcpy of sufficient size.
+WEFT_COLD Request* take_behind(LaneGuard&, uint32_t context, int32_t source, int32_t tag, int64_t bytes);
+// `r`, if it is the first of its key. False: it stays.
+WEFT_COLD bool unlink_behind(LaneGuard&, Request& r);
 
-// Takes a posted receive back; false when it has been matched already.
+// Takes a posted receive back; false when it has been matched already. Takes as long as there are older receives
+// of the same key.
 bool unpost(LaneGuard&, Request& r);
+
+// Whether a receive is posted that a message of `peer` (of the node) may match; where many are posted, one is taken to be.
+bool receives_from(LaneGuard&, int peer);
 
 // The oldest unexpected message for (context, rank, tag), left in place; null when there is none.
 Unexpected* find_unexpected(LaneGuard&, uint32_t context, int32_t rank, int32_t tag);

@@ -520,7 +520,7 @@ TEST(P2p, AWildcardKeepsWithinBounds) {
                 p2p::progress(p);
                 if (i % 100 == 0) std::this_thread::yield();
             }
-            EXPECT_LE(from.unexpected_bytes, credit + 66 * static_cast<int64_t>(sizeof(lane::Unexpected)));
+            EXPECT_LE(from.unexpected_bytes, credit + 66 * static_cast<int64_t>(sizeof(lane::Unexpected) + sizeof value));
             bounded = true;
             ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {2, 2}, Mode::standard), Err::ok);
             p2p::wait(p, *r);

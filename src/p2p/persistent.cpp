@@ -27,8 +27,8 @@ Err start_receiving(Process& p, Persistent& r) {
     LaneGuard g(*p.lane);
     arm(g, r);
     const obj::Route& from = r.comm->routes[r.where.rank];  // MPI_ANY_SOURCE has a chair there
-    const bool none_here = g.lane.unexpected_count.load(std::memory_order_relaxed) == 0;
-    if (WEFT_LIKELY(none_here && from.way == obj::Route::shm)) post(g, r);
+    const bool none = (g.lane.unexpected_count.load(std::memory_order_relaxed) | g.lane.wildcards) == 0;
+    if (WEFT_LIKELY(none && from.way == obj::Route::shm && r.tag >= 0)) post_exact(g, r);
     else start_receive(g, p, r);
     return Err::ok;
 }

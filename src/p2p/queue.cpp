@@ -139,18 +139,8 @@ void send_cts(LaneGuard& g, int peer, uint64_t send, uint64_t receive, int64_t l
     send_control(g, peer, Request::send_cts, send, receive, limit);
 }
 
-// Where many receives are posted, one from `peer` is taken to be among them.
 bool must_drain(LaneGuard& g, int peer) {
-    constexpr uint32_t few = 64;
-    Lane& l = g.lane;
-    if (l.peers[peer].awaiting != 0 || !l.posted_ordered.empty() || l.looking != 0 || l.posted_count > few) return true;
-    for (Fifo& f : l.posted)
-        for (Link* n = f.head; n != nullptr; n = n->next) {
-            auto* r = static_cast<Request*>(n);
-            const obj::Route& to = r->comm->routes[r->rank];
-            if (to.is_wire() && to.peer == peer) return true;
-        }
-    return false;
+    return g.lane.peers[peer].awaiting != 0 || g.lane.looking != 0 || receives_from(g, peer);
 }
 
 }  // namespace weft::p2p

@@ -60,10 +60,7 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     Request r{};
     r.kind = Kind::request;
     r.comm = &c;
-    r.flags = static_cast<uint16_t>(e.coll | Request::is_recv);
-    r.buf = b.base;
-    r.count = b.count;
-    r.type = b.type;
+    r.flags = static_cast<uint16_t>(e.coll | Request::is_recv | set_buffer(r, b));
     r.rank = e.rank;
     r.tag = e.tag;
     bool sole;

@@ -75,7 +75,8 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
     lane::LaneTry guard(l);
     if (WEFT_UNLIKELY(!guard)) return false;
     auto* r = reinterpret_cast<Request*>(l.requests.free);
-    if (WEFT_UNLIKELY(l.unexpected_count.load(std::memory_order_relaxed) != 0 || r == nullptr || !l.posted_ordered.empty()))
+    // A receive with a wildcard is numbered, and so is every later one while it is posted.
+    if (WEFT_UNLIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.wildcards) != 0 || e.tag == obj::any_tag || r == nullptr))
         return false;
     l.requests.free = l.requests.free->next;
     r->kind = Kind::request;
@@ -89,20 +90,21 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
     r->rank = e.rank;
     r->tag = e.tag;
     ++l.posted_count;
-    l.posted[lane::bucket_of(c.context + e.coll, e.rank)].push(r);
+    l.posted.bucket(lane::hash_of(c.context + e.coll, e.rank, e.tag)).push(r);
     *out = r;
     return true;
 }
 
-// Gives `r` the next message of `in`, if it is the one and `r` the oldest of its bucket, and finishes `r`. All but the
-// message is known before that comes, so that nothing waits for a load whose address it brings. ≤ 50 instructions.
-WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, Fifo& bucket, wire::shm::Shm::In& in, const Next& n, Status* s) {
+// Gives `r` the next message of `in`, if it is the one and `r` the oldest that it may go to, and finishes `r`. ≤ 60 instructions.
+WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, wire::shm::Shm::In& in, const Next& n, Status* s) {
     lane::Lane& l = g.lane;
     const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::coll)};
-    if (WEFT_UNLIKELY(bucket.head != &r || !is_match(g, *r.comm, e, in, n))) return false;
+    if (WEFT_UNLIKELY(!is_match(g, *r.comm, e, in, n))) return false;
     const int64_t bytes = wire::Cell::bytes_of(n.word);
     if (WEFT_UNLIKELY(bytes > r.count)) return false;
-    bucket.head = r.next;
+    Fifo& bucket = l.posted.bucket(lane::hash_of(n.cell->context, e.rank, e.tag));
+    if (WEFT_LIKELY(bucket.head == &r)) bucket.head = r.next;
+    else if (!unlink_behind(g, r)) return false;
     --l.posted_count;
     copy_small(anonymous(r.buf), n.cell->payload, static_cast<size_t>(bytes));
     fill(s, e.rank, n.cell->tag, bytes);
@@ -117,20 +119,18 @@ WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, Fifo& bucket, wire::shm::
 WEFT_INLINE bool wait_posted(Process& p, Request& r, Status* s) {
     lane::Lane& l = *p.lane;
     wire::shm::Shm::In* in;
-    Fifo* bucket;
     {
         LaneGuard g(l);
         if (!r.receives_plainly()) return false;
         const obj::Route& from = r.comm->routes[r.rank];  // MPI_ANY_SOURCE has a chair there
         if (from.way != obj::Route::shm) return false;
         in = &l.shm.in[from.peer];
-        bucket = &l.posted[lane::bucket_of(context_of(r), r.rank)];
     }
     Next n;
     if (!comes_within(p, *in, l.limits.spin_polls, &n, [&] { return r.done(); })) return false;  // another thread may complete it
     LaneGuard g(l);
     n = l.shm.look(*in);   // once more: faster by 3-5 % than to keep what was seen in registers
-    return n.here() && take_posted(g, r, *bucket, *in, n, s);
+    return n.here() && take_posted(g, r, *in, n, s);
 }
 
 // Posts the prepared `r`, or takes the message that is here already.

@@ -118,7 +118,7 @@ void free_request(Process& p, Request& r) {
         LaneGuard g(*p.lane);
         // Under the guard: complete() looks at `orphan` under it too.
         const bool lets_go = r.flags & Request::special && r.ops->free_active;
-        if (r.state.load(std::memory_order_acquire) == Request::pending && !lets_go) {
+        if (!r.done() && !lets_go) {
             r.flags |= Request::orphan;
             return;
         }

@@ -1,0 +1,52 @@
+// The tables behind a lane's posted and unexpected queue: hashed by context, source and tag, so that what is queued under other
+// keys costs nothing. Included by lane.hpp; p2p/match.cpp fills them; all under the lane's guard.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "base/err.hpp"
+#include "base/list.hpp"
+
+namespace weft::lane {
+
+// The hash of a key, in three instructions. Consecutive sources or tags, and multiples of a power of two, get different low bits.
+WEFT_INLINE uint32_t hash_of(uint32_t context, int32_t source, int32_t tag) {
+    uint32_t h = context * 0x9e3779b1u;
+#ifdef __SSE4_2__
+    h = __builtin_ia32_crc32si(h, static_cast<uint32_t>(source));
+    return __builtin_ia32_crc32si(h, static_cast<uint32_t>(tag));
+#else
+    const int32_t parts[] = {source, tag};
+    for (const int32_t n : parts) {
+        h = (h ^ static_cast<uint32_t>(n)) * 0x85ebca6bu;
+        h = (h ^ h >> 15) * 0xc2b2ae35u;
+        h ^= h >> 13;
+    }
+    return h;
+#endif
+}
+
+// Posted receives, in order within each bucket. Begins with the lane's own few buckets; a longer table is made where searches are
+// long, and freed when few are left.
+struct PostedTable {
+    Fifo* buckets;
+    uint32_t mask;           // number of buckets - 1
+    bool crowded = false;    // a search was long, and more buckets would help
+
+    constexpr PostedTable(Fifo* first, uint32_t count) : buckets(first), mask(count - 1) {}
+    WEFT_INLINE Fifo& bucket(uint32_t hash) const { return buckets[hash & mask]; }
+};
+
+// Unexpected messages, in order of arrival within each bucket. `mask + 1` buckets for exact keys, and once a receive with a
+// wildcard has searched long, as many for each kind of wildcard; until the queue is empty again.
+struct UnexpectedTable {
+    static constexpr uint32_t kinds = 4;   // bit 0: any source; bit 1: any tag
+    Ring2* buckets;
+    uint32_t mask;
+    bool by_wildcards = false;
+
+    constexpr UnexpectedTable(Ring2* first, uint32_t count) : buckets(first), mask(count - 1) {}
+    WEFT_INLINE Ring2& bucket(uint32_t kind, uint32_t hash) const { return buckets[size_t{kind} * (mask + 1) + (hash & mask)]; }
+};
+
+}  // namespace weft::lane
