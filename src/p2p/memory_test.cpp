@@ -5,7 +5,8 @@
 #include "p2p/p2p.hpp"
 #include "p2p/ranks_test.hpp"
 
-static thread_local bool none_left = false;
+namespace weft::test { thread_local bool none_left = false; }
+using weft::test::none_left;
 
 extern "C" {
 void* __real_malloc(size_t);
