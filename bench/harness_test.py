@@ -305,6 +305,12 @@ class Counting(unittest.TestCase):
         self.assertTrue(weft_count.verdict(row, "default", {"count": 80, "plt": 1}, {"count": 80, "plt": 0})[1])
         self.assertFalse(weft_count.verdict(row, "default", {"count": 80}, None)[1])
 
+    def test_growth_with_depth_is_seen(self):
+        row = next(r for r in weft_count.ROWS if r.near)
+        self.assertEqual(weft_count.verdict(row, "default", {"count": 106}, None, 100), ("new, GREW with depth from 100", True))
+        self.assertFalse(weft_count.verdict(row, "default", {"count": 105}, None, 100)[1])
+        self.assertTrue(all(any(r.what == row.near for r in weft_count.ROWS) for row in weft_count.ROWS if row.near))
+
     def test_over_budget_is_said(self):
         row = next(r for r in weft_count.ROWS if r.most)
         said = weft_count.verdict(row, "default", {"count": row.budget["default"] + 1, "atomic": 2, "plt": 0}, None)[0]

@@ -74,6 +74,12 @@ class Programs(unittest.TestCase):
         with self.assertRaisesRegex(runner.Broken, "even number of ranks"):
             self.bench(3, "flood")
 
+    def test_every_depth(self):
+        lines = self.bench(2, "depth")
+        self.assertEqual([line["test"] for line in lines],
+                         [f"{depth} {kind}" for depth in (1, 100, 10000, 100000) for kind in ("posted", "unexpected")])
+        self.positive(lines, 2)
+
     def test_footprint_reports_every_rank(self):
         self.positive(self.bench(3, "footprint"), 3)
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <valgrind/callgrind.h>
 
-enum { most = 64, repeats = 11, tag = 1, bytes = 8 };
+enum { most = 64, repeats = 11, tag = 1, bytes = 8, deep = 10000, ahead_tag = 1000 };
 
 typedef struct Steps {
     _Alignas(128) _Atomic int64_t count[2];
@@ -28,6 +28,8 @@ typedef struct Bench {
     char out[bytes], in[most][bytes];
     MPI_Request requests[most];
     MPI_Request to, from; /* persistent, between the two */
+    int posted, unexpected; /* what lies ahead, each with a tag of its own, from ahead_tag on; rank 1: sent so far */
+    MPI_Request ahead[deep];
 } Bench;
 
 /* A phase in three parts: before and after are not counted, the middle is. Rank 1 runs its own three. */
@@ -184,6 +186,82 @@ static void feed_when_posted(Bench *b, int n)
     feed(b, n);
 }
 
+/* Receives that are posted before those that count, and get no message. The first burst behind them is not counted. */
+static void post_ahead(Bench *b, int depth)
+{
+    for (; b->posted < depth; b->posted++)
+        MPI_Irecv(b->out, bytes, MPI_BYTE, 1, ahead_tag + b->posted, MPI_COMM_WORLD, &b->ahead[b->posted]);
+}
+
+static void behind_a_posted(Bench *b, int n)
+{
+    (void)n;
+    post_ahead(b, 1);
+}
+
+static void behind_many_posted(Bench *b, int n)
+{
+    (void)n;
+    post_ahead(b, deep);
+}
+
+static void unpost_ahead(Bench *b)
+{
+    for (int i = 0; i < b->posted; i++) {
+        MPI_Cancel(&b->ahead[i]);
+        MPI_Wait(&b->ahead[i], MPI_STATUS_IGNORE);
+    }
+    b->posted = 0;
+}
+
+/* Messages that nobody receives, and then those that count. */
+static void send_ahead(Bench *b, int depth, int n)
+{
+    for (; b->unexpected < depth; b->unexpected++) {
+        MPI_Request request;
+        MPI_Isend(b->out, bytes, MPI_BYTE, 0, ahead_tag + b->unexpected, MPI_COMM_WORLD, &request);
+        for (int there = 0; !there;)
+            MPI_Test(&request, &there, MPI_STATUS_IGNORE);
+    }
+    feed(b, n);
+}
+
+static void feed_behind_a_message(Bench *b, int n)
+{
+    send_ahead(b, 1, n);
+}
+
+static void feed_behind_many(Bench *b, int n)
+{
+    send_ahead(b, deep, n);
+}
+
+static void await_ahead(Bench *b, int depth)
+{
+    for (int there = 0; !there;)
+        MPI_Iprobe(1, ahead_tag + depth - 1, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+    b->unexpected = depth;
+    step(b);
+}
+
+static void behind_a_message(Bench *b, int n)
+{
+    (void)n;
+    await_ahead(b, 1);
+}
+
+static void behind_many_messages(Bench *b, int n)
+{
+    (void)n;
+    await_ahead(b, deep);
+}
+
+static void receive_ahead(Bench *b)
+{
+    for (int i = 0; i < b->unexpected; i++)
+        MPI_Recv(b->in[0], bytes, MPI_BYTE, 1, ahead_tag + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static const Phase by_null[] = {
     {"empty", nothing, empty, nothing, nothing},
     {"isend", nothing, isend, wait_all, nothing},
@@ -202,6 +280,18 @@ static const Phase by_shm[] = {
     {"match", await_peer, match, nothing, feed},
     {"irecv", nothing, irecv, take_posted, feed_when_posted},
     {"irecv-burst", nothing, irecv_burst, nothing, feed_when_posted},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+/* After all others: what is ahead stays there. */
+static const Phase behind_posted[] = {
+    {"posted-1", behind_a_posted, irecv_burst, nothing, feed_when_posted},
+    {"posted-10000", behind_many_posted, irecv_burst, nothing, feed_when_posted},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static const Phase behind_unexpected[] = {
+    {"unexpected-1", behind_a_message, recv, nothing, feed_behind_a_message},
+    {"unexpected-10000", behind_many_messages, recv, nothing, feed_behind_many},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -226,6 +316,18 @@ static void run(Bench *b, const Phase *p, int n, bool count)
     p->after(b, n);
 }
 
+static void run_all(Bench *b, const Phase *list)
+{
+    for (const Phase *p = list; p->name; p++) {
+        run(b, p, most, false); /* warm: pages touched, pools filled, symbols bound */
+        run(b, p, most, false);
+        for (int i = 0; i < repeats; i++) {
+            run(b, p, most, true);
+            run(b, p, most / 2, true);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static Bench b;
@@ -244,13 +346,13 @@ int main(int argc, char **argv)
         b.steps = share_page(&b.world, 4096);
     MPI_Send_init(b.out, bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.to);
     MPI_Recv_init(b.in[0], bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.from);
-    for (const Phase *p = null ? by_null : by_shm; p->name; p++) {
-        run(&b, p, most, false); /* warm: pages touched, pools filled, symbols bound */
-        run(&b, p, most, false);
-        for (int i = 0; i < repeats; i++) {
-            run(&b, p, most, true);
-            run(&b, p, most / 2, true);
-        }
+    run_all(&b, null ? by_null : by_shm);
+    if (!null) {
+        run_all(&b, behind_posted);
+        unpost_ahead(&b);
+        run_all(&b, behind_unexpected);
+        if (b.world.rank == 0)
+            receive_ahead(&b);
     }
     MPI_Request_free(&b.to);
     MPI_Request_free(&b.from);

@@ -39,6 +39,7 @@ class Row:
     phase: str
     budget: dict
     most: dict = field(default_factory=dict)  # of each kind of instruction that should not be there
+    near: str = ""                            # the row that this one may exceed by 5 %
 
 
 NOTHING_SLOW = {"atomic": 1, "indirect": 0, "plt": 0}
@@ -54,6 +55,10 @@ ROWS = (
     Row("Start + Wait of a persistent send", "shm", "start-send", {}, NOTHING_SLOW),
     Row("Start + Wait of a persistent receive", "shm", "start-recv", {}),
     Row("Mprobe + Mrecv of an arrived message", "shm", "match", {}),
+    Row("Irecv x 64 + Waitall behind 1 posted", "shm", "posted-1", {}),
+    Row("Irecv x 64 + Waitall behind 10^4 posted", "shm", "posted-10000", {}, near="Irecv x 64 + Waitall behind 1 posted"),
+    Row("MPI_Recv behind 1 unexpected", "shm", "unexpected-1", {}),
+    Row("MPI_Recv behind 10^4 unexpected", "shm", "unexpected-10000", {}, near="MPI_Recv behind 1 unexpected"),
 )
 
 
@@ -206,8 +211,8 @@ def count_peer(args, name, work):
     return result
 
 
-def verdict(row, build, now, base):
-    """What to say about one row, and whether anything in it grew."""
+def verdict(row, build, now, base, near=None):
+    """What to say about one row, and whether anything in it grew: since the baseline, or over the count of the row `near`."""
     said = []
     if not base:
         said.append("new")
@@ -219,7 +224,14 @@ def verdict(row, build, now, base):
     if row.budget.get(build, now["count"]) < now["count"]:
         said.append("over budget")
     said += [f"{kind} over {most:g}" for kind, most in row.most.items() if now.get(kind, 0) > most]
-    return ", ".join(said), bool(grown)
+    deeper = near is not None and now["count"] > 1.05 * near
+    if deeper:
+        said.append(f"GREW with depth from {near:g}")
+    return ", ".join(said), bool(grown) or deeper
+
+
+def judge(row, build, counted, base):
+    return verdict(row, build, counted.of(row.what), base.get(build, {}).get(row.what), counted.counts.get(row.near))
 
 
 def store(compiler, result):
@@ -259,7 +271,7 @@ def count(args, work):
 
 def grown_builds(result, base):
     return [build for build, counted in result.items()
-            if any(verdict(row, build, counted.of(row.what), base.get(build, {}).get(row.what))[1]
+            if any(judge(row, build, counted, base)[1]
                    for row in ROWS if row.what in counted.counts)]
 
 
@@ -287,7 +299,7 @@ def present(args, compiler, result, base):
     for build, counted in result.items():
         for row in (r for r in ROWS if r.what in counted.counts):
             now, budget = counted.of(row.what), row.budget.get(build)
-            said, grew = verdict(row, build, now, base.get(build, {}).get(row.what))
+            said, grew = judge(row, build, counted, base)
             if grew:
                 grown.append(f"{row.what} ({build})")
             rows.append({"what": row.what, "build": build, "budget": budget, "said": said, **now})

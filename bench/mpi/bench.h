@@ -93,5 +93,6 @@ int run_halo(const World *w);
 int run_sendrecv(const World *w);
 int run_stream(const World *w);
 int run_busy(const World *w);
+int run_depth(const World *w);
 
 #endif

@@ -33,6 +33,7 @@ static const Test tests[] = {
     {"halo", -2, run_halo, "64 KiB to and from both neighbours, Isend, Irecv, Waitall", 300, 50},
     {"sendrecv", -2, run_sendrecv, "the same by two MPI_Sendrecv", 300, 50},
     {"busy", -2, run_busy, "pingpong, flood, allreduce, halo and sendrecv, one after another", 300, 50},
+    {"depth", 2, run_depth, "8 B latency behind 1 to 10^5 posted receives or unexpected messages", 5, 5},
     {"footprint", -1, run_footprint, "memory per rank after messages with every peer", 5, 5},
 };
 enum { test_count = sizeof tests / sizeof tests[0] };

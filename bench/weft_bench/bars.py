@@ -93,6 +93,11 @@ def small_rows(s):
             for ranks in SMALL_RANKS for test in sweep.TESTS for size in sweep.doubling(*SMALL)]
 
 
+def matching_rows(s):
+    return [against_key(s, f"8 B latency behind {depth} {kind} against 1", f"depth {depth} {kind} 8 B", f"depth 1 {kind} 8 B",
+                        "us", 3) for kind in ("posted", "unexpected") for depth in (100, 10000, 100000)]
+
+
 GROUPS = {
     "core": ([ours("limits", 2, ["limits", "--pairs", 30]),
               by_bench("latency 8 B", 2, ["latency", "-m", "8:8"]),
@@ -111,9 +116,10 @@ GROUPS = {
     "wires": ([ours("sockets", 2, ["latency", "-m", "8:8"], {"WEFT_WIRE": "sock"}),
                comparator("sockets plain", ["socket", "--hops", 10000, "-r", 3])], wires_rows),
     "busy": ([by_bench(f"busy {ranks}", ranks, ["busy", "-r", 1], cpus=2, hogs=1) for ranks in BUSY_RANKS], busy_rows),
+    "matching": ([by_bench("depth", 2, ["depth"])], matching_rows),
     "small": ([sweep.launch("small", test, ranks, SMALL) for ranks in SMALL_RANKS for test in sweep.TESTS], small_rows),
 }
-DEFAULT_GROUPS = ["core", "launcher", "wires", "busy"]  # those with bars
+DEFAULT_GROUPS = ["core", "launcher", "wires", "busy", "matching"]  # those with bars
 
 
 def every_repetition(session):
