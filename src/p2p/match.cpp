@@ -108,7 +108,6 @@ void number(LaneGuard& g, Request& r) {
 
 Request* match_any_posted(LaneGuard& g, const wire::Header& h) {
     Lane& l = g.lane;
-    if (WEFT_UNLIKELY(l.posted.crowded)) lengthen(l);
     Place best = find_posted(l, h.context, h.source, h.tag);
     if (WEFT_UNLIKELY(l.wildcards != 0) && (best.r == nullptr || best.r->order() != 0))
         for (uint32_t kind = any_source; kind <= (any_source | any_tag); ++kind) {
@@ -116,27 +115,28 @@ Request* match_any_posted(LaneGuard& g, const wire::Header& h) {
                                           kind & any_tag ? obj::any_tag : h.tag);
             if (one.r != nullptr && (best.r == nullptr || one.r->order() < best.r->order())) best = one;
         }
-    if (best.r == nullptr) return nullptr;
-    best.bucket->remove(best.r, best.before);
-    --l.posted_count;
-    unnumber(l, *best.r);
+    if (best.r != nullptr) {
+        best.bucket->remove(best.r, best.before);
+        --l.posted_count;
+        unnumber(l, *best.r);
+    }
+    if (WEFT_UNLIKELY(l.posted.crowded)) lengthen(l);
     return best.r;
 }
 
 Request* take_behind(LaneGuard& g, uint32_t context, int32_t source, int32_t tag, int64_t bytes) {
-    if (WEFT_UNLIKELY(g.lane.posted.crowded)) lengthen(g.lane);
     const Place at = find_posted(g.lane, context, source, tag);
-    if (at.r == nullptr || !at.r->receives_plainly() || bytes > at.r->count) return nullptr;
-    at.bucket->remove(at.r, at.before);
-    return at.r;
+    const bool takes = at.r != nullptr && at.r->receives_plainly() && bytes <= at.r->count;
+    if (takes) at.bucket->remove(at.r, at.before);
+    if (WEFT_UNLIKELY(g.lane.posted.crowded)) lengthen(g.lane);
+    return takes ? at.r : nullptr;
 }
 
 bool unlink_behind(LaneGuard& g, Request& r) {
-    if (WEFT_UNLIKELY(g.lane.posted.crowded)) lengthen(g.lane);
     const Place at = find_posted(g.lane, context_of(r), r.rank, r.tag);
-    if (at.r != &r) return false;
-    at.bucket->remove(&r, at.before);
-    return true;
+    if (at.r == &r) at.bucket->remove(&r, at.before);
+    if (WEFT_UNLIKELY(g.lane.posted.crowded)) lengthen(g.lane);
+    return at.r == &r;
 }
 
 bool unpost(LaneGuard& g, Request& r) {

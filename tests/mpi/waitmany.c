@@ -1,4 +1,5 @@
-// MPI_Waitall on 10^5 requests of all kinds: everything is right, and the call allocates nothing.
+// MPI_Waitall on 10^5 requests of all kinds: everything is right, and the call allocates nothing for them. The progress inside it may
+// make the table of posted receives longer, once.
 #include "check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -119,7 +120,7 @@ int main(int argc, char** argv) {
         const long after = allocations();
         for (int i = 0; i < n; i++) check(i, round);
         handshake();
-        CHECK(after == before || round == 2 || over_sockets(), "MPI_Waitall allocated %ld times", after - before);
+        CHECK(after - before <= 1 || round == 2 || over_sockets(), "MPI_Waitall allocated %ld times", after - before);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         CHECK(before > 0, "allocations are not counted");
 #endif
