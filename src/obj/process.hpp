@@ -17,6 +17,8 @@ namespace weft::boot { struct Job; }
 namespace weft::lane { struct Lane; }
 namespace weft::heap { struct Segment; struct Heap; }
 namespace weft::coll { struct Engine; }
+namespace weft::lane { struct LaneGuard; }
+namespace weft::wire { struct Header; }
 namespace weft::p2p { struct Buffers; }
 namespace weft::comm { struct Directory; }
 namespace weft::part { struct Engine; }
@@ -43,6 +45,10 @@ struct Process {
     static constexpr int max_hooks = 8;
     bool (*hooks[max_hooks])(Process&);
     std::atomic<int32_t> hook_count, hook_work;
+    // What serves the cells of the floors above, by kind. Called under the lane's guard: never user code.
+    static constexpr int max_arrivals = 8;
+    using Arrival = void(Process&, lane::LaneGuard&, int peer, const wire::Header&, const char* payload, const char* chunk);
+    Arrival* arrivals[max_arrivals];
     heap::Segment* segment;      // the node's shared memory; null for a singleton
     heap::Heap* heap;            // of MPI_Alloc_mem
 

@@ -30,6 +30,7 @@ bool Arrivals::arrive(int peer, const Header& h, const char* payload, const char
     case rndv_data: arrive_data(g, read<Data>(payload), chunk); return true;
     case ssend_ack: arrive_ssend_ack(peer, payload); return true;
     }
+    if (const int n = h.kind - first_upper_kind; n >= 0 && n < upper_kinds && p.arrivals[n] != nullptr) p.arrivals[n](p, g, peer, h, payload, chunk);
     return true;
 }
 

@@ -1,12 +1,10 @@
 // Bringing a message's bytes to the receive it matched, and completing requests. Included by p2p/ and above; all under the lane's
 // guard.
 #pragma once
-#include "obj/process.hpp"
+#include "p2p/lanes.hpp"
 #include "p2p/match.hpp"
 
 namespace weft::p2p {
-
-using obj::Process;
 
 // The receive now knows who it is for. Returns how many of the message's bytes it can hold.
 int64_t settle(Request& r, const wire::Header& h, int64_t bytes);

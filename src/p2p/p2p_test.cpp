@@ -258,6 +258,38 @@ TEST(P2p, DescriptorsMayRunOut) {
     });
 }
 
+// Cells of an upper floor arrive once, whole, and in order with messages.
+TEST(P2p, CellsOfUpperFloorsArriveInOrder) {
+    static std::atomic<int> next;
+    next = 0;
+    run_ranks(2, ThreadLevel::single, [](Process& p) {
+        constexpr int many = 500, n = 3;
+        if (p.world_rank == 1)
+            p2p::register_arrival(p, n, [](Process&, lane::LaneGuard&, int peer, const wire::Header& h, const char* payload, const char*) {
+                int value;
+                memcpy(&value, payload, sizeof value);
+                EXPECT_EQ(peer, 0);
+                EXPECT_EQ(static_cast<size_t>(h.bytes), sizeof value);
+                EXPECT_EQ(value, next++);
+            });
+        barrier(p);
+        for (int i = 0; i < many; ++i) {
+            if (p.world_rank == 0) {
+                p2p::progress_until(p, [&] {
+                    lane::LaneGuard g(*p.lane);
+                    return p2p::send_upper(g, 1, n, &i, sizeof i);
+                });
+                ASSERT_EQ(p2p::send(p, p.world, bytes(&i, 4), {1, 0}, Mode::standard), Err::ok);
+            } else {
+                int value;
+                ASSERT_EQ(p2p::recv(p, p.world, bytes(&value, 4), {0, 0}, nullptr), Err::ok);
+                ASSERT_EQ(value, i);
+                ASSERT_GT(next.load(), i);   // the cell before it has come
+            }
+        }
+    });
+}
+
 // Unasked messages beyond the credit stay with the sender, and still every receive is served.
 TEST(P2p, CreditHoldsBackAndGivesWay) {
     run_ranks(3, ThreadLevel::single, [](Process& p) {

@@ -24,7 +24,7 @@ void arm(LaneGuard&, Persistent& r) {
 }
 
 Err start_receiving(Process& p, Persistent& r) {
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, r));
     arm(g, r);
     const obj::Route& from = r.comm->routes[r.where.rank];  // MPI_ANY_SOURCE has a chair there
     const bool none = (g.lane.unexpected_count.load(std::memory_order_relaxed) | g.lane.wildcards) == 0;
@@ -34,7 +34,7 @@ Err start_receiving(Process& p, Persistent& r) {
 }
 
 Err start_queued(Process& p, Persistent& r) {
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, r));
     arm(g, r);
     const bool copy = r.how != Persistent::synchronous && r.what.bytes() <= g.lane.limits.eager_max;
     const Err e = start_send(g, r, r.comm->routes[r.where.rank], copy);
@@ -44,7 +44,7 @@ Err start_queued(Process& p, Persistent& r) {
 
 // Inactive. A ready send is a standard one.
 Err init_persistent(Process& p, Comm& c, Buffer b, Envelope e, Persistent::How how, Request** out) {
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, c, e.tag, how == Persistent::receive ? Direction::receive : Direction::send));
     auto* r = static_cast<Persistent*>(g.lane.persistent_pool.take());
     if (r == nullptr) return fail(Err::no_mem, "no memory for a persistent request");
     memset(static_cast<void*>(r), 0, sizeof *r);

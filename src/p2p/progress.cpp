@@ -1,5 +1,7 @@
 #include "p2p/progress.hpp"
 
+#include <cstring>
+
 #include "boot/boot.hpp"
 #include "os/clock.hpp"
 #include "p2p/arrivals.hpp"
@@ -55,6 +57,20 @@ void check_wires(Process& p) {
     if (p.lane->sock == nullptr) return;
     LaneGuard g(*p.lane);
     if (const Err e = p.lane->sock->check(); e != Err::ok) boot::abort(p.job, static_cast<int>(e), fail_text());
+}
+
+void register_arrival(Process& p, int n, Process::Arrival* arrival) {
+    LaneGuard g(*p.lane);
+    p.arrivals[n] = arrival;
+}
+
+bool send_upper(LaneGuard& g, int peer, int n, const void* payload, int bytes) {
+    Lane& l = g.lane;
+    wire::Cell* c = l.peers[peer].pending.empty() ? l.reserve(peer) : nullptr;
+    if (c == nullptr) return false;
+    memcpy(c->payload, payload, static_cast<size_t>(bytes));
+    l.commit(peer, c, wire::Header{static_cast<uint8_t>(first_upper_kind + n), static_cast<uint8_t>(bytes), 0, 0, 0, 0});
+    return true;
 }
 
 void register_hook(Process& p, bool (*hook)(Process&)) {

@@ -39,6 +39,10 @@ bool progress_once(Process&);
 // Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something. Hooks are
 // called while there is work for them; a floor tells of each piece of it (an active schedule) by begin_work() and end_work().
 void register_hook(Process&, bool (*hook)(Process&));
+// An upper floor's own messages: cells of kind first_upper_kind + `n`, which `arrival` serves on the other side. In order with all others
+// to that peer. send_upper() is false when the wire is full: later, then. `bytes` <= wire::inline_bytes.
+void register_arrival(Process&, int n, Process::Arrival* arrival);
+bool send_upper(LaneGuard&, int peer, int n, const void* payload, int bytes);
 inline void begin_work(Process& p) { p.hook_work.fetch_add(1, std::memory_order_relaxed); }
 inline void end_work(Process& p) { p.hook_work.fetch_sub(1, std::memory_order_relaxed); }
 

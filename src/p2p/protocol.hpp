@@ -10,11 +10,15 @@
 #pragma once
 #include <cstdint>
 
+#include "obj/process.hpp"
 #include "wire/wire.hpp"
 
 namespace weft::p2p {
 
 enum Cells : uint8_t { eager = 1, eager_first, eager_next, rts, cts, rndv_data, ssend_ack };
+
+// Kinds of the floors above (windows, partitions): dispatched by Process::arrivals, see progress.hpp.
+inline constexpr uint8_t first_upper_kind = 16, upper_kinds = obj::Process::max_arrivals;
 
 enum HeaderFlags : uint8_t { wants_ack = 1 };  // synchronous: 8 bytes of identity precede the payload (eager), or First holds it
 

@@ -12,7 +12,7 @@ namespace {
 bool take_chunk(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
     if (from.way != obj::Route::shm || !type::is_dense(*b.type)) return false;
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
     wire::shm::Shm& shm = g.lane.shm;
     wire::shm::Shm::In& in = shm.in[from.peer];
     const Next n = shm.look(in);
@@ -47,7 +47,7 @@ void start_receive(LaneGuard& g, Process& p, Request& r) {
 }
 
 Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
     Request* r = make_request(g, c, b, e.rank, e.tag, static_cast<uint16_t>(e.coll | Request::is_recv));
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
     start_receive(g, p, *r);
@@ -65,7 +65,7 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     r.tag = e.tag;
     bool sole;
     {
-        LaneGuard g(*p.lane);
+        LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
         start_receive(g, p, r);
         sole = g.lane.posted_count == 1;
     }
@@ -87,7 +87,7 @@ static Err look(Process& p, Comm& c, Envelope e, bool* found, Status* s, Round* 
     }
     for (int tries = 0; tries < 2 && !*found; ++tries) {
         if (tries == 1) round(p);
-        LaneGuard g(*p.lane);
+        LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
         if (tries == 1) {
             ++g.lane.looking;
             poll_lane(g, p);
@@ -130,7 +130,7 @@ static Message* make_message(LaneGuard& g, Comm& c, Unexpected* u) {
 static Message* match_next(Process& p, Comm& c, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
     if (from.way != obj::Route::shm) return nullptr;
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
     wire::shm::Shm::In& in = g.lane.shm.in[from.peer];
     const Next n = g.lane.shm.look(in);
     if (!n.here() || !is_wanted(g, c, e, in, n)) return nullptr;
@@ -161,7 +161,7 @@ static Err match(Process& p, Comm& c, Envelope e, bool* found, Message** out, St
         return Err::ok;
     }
     *found = false;  // another thread may have taken it meanwhile
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
     Unexpected* u = find_unexpected(g, c.context + e.coll, e.rank, e.tag);
     if (u == nullptr) return Err::ok;
     Message* m = make_message(g, c, u);
@@ -199,7 +199,7 @@ static void free_message(LaneGuard& g, Message& m) {
 static bool receive_matched(Process& p, const Buffer& b, Message** message, Status* s) {
     Message& m = **message;
     if (m.comm == nullptr || !type::is_dense(*b.type)) return false;
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, **message));
     Unexpected& u = *m.unexpected;
     if (!u.ready || u.sync || u.offered || u.data != nullptr || u.bytes > type::bytes_of(b)) return false;
     copy_small(anonymous(b.base), u.small, static_cast<size_t>(u.bytes));
@@ -211,7 +211,7 @@ static bool receive_matched(Process& p, const Buffer& b, Message** message, Stat
 }
 
 Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, **message));
     Message* m = *message;
     const bool nobody = m->comm == nullptr;
     Comm& c = nobody ? p.self : *m->comm;

@@ -50,7 +50,7 @@ WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e,
 WEFT_INLINE bool recv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
     if (WEFT_LIKELY(type::is_dense(*b.type) && from.way == obj::Route::shm)) {
-        lane::Lane& l = *p.lane;
+        Lane& l = lane_of(p, c, e.tag, Direction::receive);
         wire::shm::Shm::In& in = l.shm.in[from.peer];
         Next n;
         if (comes_within(p, in, l.limits.spin_polls, &n, [&] { return l.unexpected_count.load(std::memory_order_relaxed) != 0; })) {
@@ -68,7 +68,7 @@ WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
 // Posts a receive of dense data from a peer of the node when nothing unexpected waits: no call, no reference
 // taken. False: nothing happened, go the slow way.
 WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Request** out) {
-    lane::Lane& l = *p.lane;
+    Lane& l = lane_of(p, c, e.tag, Direction::receive);
     // MPI_ANY_SOURCE (-1) has a chair of its own in routes[], so it takes the slow way; so does MPI_PROC_NULL.
     if (WEFT_UNLIKELY(c.routes[e.rank].way != obj::Route::shm || !type::is_dense(*b.type) || !obj::is_predefined(c)))
         return false;
@@ -117,7 +117,7 @@ WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, wire::shm::Shm::In& in, c
 // Waits a short while for the posted `r` by looking into the one ring that its message will come by. False: nothing
 // happened to it here, go the slow way.
 WEFT_INLINE bool wait_posted(Process& p, Request& r, Status* s) {
-    lane::Lane& l = *p.lane;
+    Lane& l = lane_of(p, r);
     wire::shm::Shm::In* in;
     {
         LaneGuard g(l);

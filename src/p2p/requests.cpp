@@ -107,7 +107,7 @@ Err finish(Process& p, Request& r, Status* s) {
     }
     if (r.flags & Request::special && r.ops->free != nullptr) r.ops->free(r);
     if (r.flags & Request::generalized && err == Err::ok) err = Err{r.rank_};
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, r));
     free_request_block(g, r);
     return err;
 }
@@ -115,7 +115,7 @@ Err finish(Process& p, Request& r, Status* s) {
 void free_request(Process& p, Request& r) {
     if (r.flags & Request::shared) return;
     {
-        LaneGuard g(*p.lane);
+        LaneGuard g(lane_of(p, r));
         // Under the guard: complete() looks at `orphan` under it too.
         const bool lets_go = r.flags & Request::special && r.ops->free_active;
         if (!r.done() && !lets_go) {
@@ -124,13 +124,13 @@ void free_request(Process& p, Request& r) {
         }
     }
     if (r.flags & Request::persistent && !(r.flags & Request::special)) {
-        LaneGuard g(*p.lane);
+        LaneGuard g(lane_of(p, r));
         free_persistent(g, r);
         return;
     }
     r.flags &= static_cast<uint16_t>(~Request::persistent);
     if (r.flags & Request::special && r.ops->free != nullptr) r.ops->free(r);
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, r));
     free_request_block(g, r);
 }
 
@@ -157,17 +157,17 @@ Request* make_special(Process& p, Comm* c, const obj::RequestOps* ops, void* ext
 void complete_special(Process& p, Request& r, Err e) {
     bool orphan;
     {
-        LaneGuard g(*p.lane);
+        LaneGuard g(lane_of(p, r));
         r.error = static_cast<uint8_t>(e);
         orphan = (r.flags & Request::orphan) != 0;
         if (!orphan) r.state.store(Request::complete, std::memory_order_release);  // pairs with Request::done()
     }
     if (!orphan) {
-        lane::wake_sleepers(*p.lane);
+        lane::wake_sleepers(lane_of(p, r));
         return;
     }
     if (r.ops->free != nullptr) r.ops->free(r);
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, r));
     free_request_block(g, r);
 }
 

@@ -43,12 +43,12 @@ bool send_whole(Process& p, Comm& c, const Buffer& b, Envelope e, Mode m, const 
     if (m == Mode::synchronous || !to.is_wire()) return false;
     if (type::is_dense(*b.type) && type::bytes_of(b) <= to.inline_max) {
         {
-            LaneGuard g(*p.lane);
+            LaneGuard g(lane_of(p, c, e.tag, Direction::send));
             if (!g.lane.within_credit(to.peer) || g.lane.reserve(to.peer) == nullptr) return false;
         }
         return send_inline(p, c, b, e);
     }
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, c, e.tag, Direction::send));
     return push_whole(g, to.peer, c, b, e.tag, c.context + e.coll);
 }
 
@@ -83,7 +83,7 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     r.rank = e.rank;
     r.tag = e.tag;
     {
-        LaneGuard g(*p.lane);
+        LaneGuard g(lane_of(p, c, e.tag, Direction::send));
         WEFT_TRY(start_send(g, r, to, m != Mode::synchronous));
     }
     wait(p, r);
@@ -96,11 +96,11 @@ Err isend_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out)
         *out = &p.sent_request;
         return Err::ok;
     }
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, c, e.tag, Direction::send));
     const auto flags = static_cast<uint16_t>(e.coll | (m == Mode::synchronous ? Request::sync : 0));
     Request* r = make_request(g, c, b, e.rank, e.tag, flags);
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
-    const bool copy = m != Mode::synchronous && b.bytes() <= p.lane->limits.eager_max;
+    const bool copy = m != Mode::synchronous && b.bytes() <= g.lane.limits.eager_max;
     if (Err err = start_send(g, *r, to, copy); err != Err::ok) {
         if (r->flags & Request::counted) type::release(*r->type);
         free_request_block(g, *r);

@@ -20,7 +20,7 @@ WEFT_INLINE bool send_inline(Process& p, const Comm& c, const void* data, int64_
     const obj::Route& to = c.routes[e.rank];
     if (WEFT_UNLIKELY(bytes > to.inline_max)) return false;
     if (bytes > static_cast<int64_t>(wire::inline_bytes)) __builtin_unreachable();  // what inline_max is at most
-    lane::Lane& l = *p.lane;
+    Lane& l = lane_of(p, c, e.tag, Direction::send);
     // Built late, so that few values are alive at once.
     const auto header = [&] {
         return wire::Header{eager, static_cast<uint8_t>(bytes), 0, c.rank, e.tag, c.context + e.coll};

@@ -1,0 +1,22 @@
+// Which lane a message goes by: asked once per message, here; everything below receives the lane. Included by p2p/ and above.
+#pragma once
+#include "lane/lane.hpp"
+#include "obj/message.hpp"
+#include "obj/process.hpp"
+
+namespace weft::p2p {
+
+using lane::Lane;
+using lane::LaneGuard;
+using obj::Process;
+
+enum class Direction : uint8_t { send, receive };
+
+// There is one lane today. With more, a communicator without assertions has one, given by its context id on both sides, so that
+// wildcards and probes meet one queue.
+WEFT_INLINE Lane& lane_of(Process& p, const obj::Comm&, int32_t, Direction) { return *p.lane; }
+// The lane that made this request, or that this matched message came by.
+WEFT_INLINE Lane& lane_of(Process& p, const obj::Request&) { return *p.lane; }
+WEFT_INLINE Lane& lane_of(Process& p, const obj::Message&) { return *p.lane; }
+
+}  // namespace weft::p2p
