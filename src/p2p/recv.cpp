@@ -21,9 +21,8 @@ bool take_chunk(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     memcpy(&f, n.cell->payload, sizeof f);
     if (f.bytes != f.ref.bytes || f.bytes > type::bytes_of(b)) return false;
     shm.copy_out(b.base, shm.chunk_at(in, f.ref), f.ref.bytes);
-    shm.free_chunk(in, f.ref);
     fill(s, e.rank, n.cell->tag, f.bytes);
-    shm.consumed(in, n);
+    shm.consumed_chunk(in, n);
     return true;
 }
 

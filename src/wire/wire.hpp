@@ -26,7 +26,7 @@ struct Header {
 
 // Where a chunk lies.
 struct BulkRef {
-    uint32_t position;    // free-running, modulo 2^32, in the bulk part of its ring
+    uint32_t offset;      // from where the sender's chunks begin
     uint32_t bytes;
 };
 

@@ -1,4 +1,4 @@
-// Chunks in both directions at once: nothing is written to that is unread.
+// Chunks in both directions at once, through the pools of both ends: nothing is written to that is unread.
 #include <gtest/gtest.h>
 
 #include <cstring>

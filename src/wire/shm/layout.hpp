@@ -6,28 +6,31 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "wire/shm/pool.hpp"
 #include "wire/wire.hpp"
 
 namespace weft::wire::shm {
 
 inline constexpr uint32_t ring_cells = 64;            // a power of two
 inline constexpr uint32_t ring_cells_log2 = 6;
-inline constexpr uint32_t bulk_bytes = 512 * 1024;    // a power of two
-inline constexpr uint32_t largest_chunk = 32 * 1024;
+inline constexpr uint32_t largest_chunk = block_bytes;
 inline constexpr uint32_t transfers_per_rank = 256;
 inline constexpr int max_ranks = 1024;
 
 // The messages from one rank to one other. One writer, one reader.
-// Invariant: tail - consumed <= ring_cells; cells [consumed, tail) are published and unread; likewise the bulk bytes.
-struct Ring {
-    // Written by the reader, read by the writer only when it seems full.
+// Invariant: tail - consumed <= ring_cells; cells [consumed, tail) are published and unread, and so are the chunks that they refer to.
+struct alignas(4096) Ring {
+    Cell cells[ring_cells];
+};
+static_assert(sizeof(Ring) == 4096, "a page");
+
+// What the reader of a ring tells its writer. A reader's are beside each other.
+struct Control {
+    // Read by the writer only when the ring, or a block of its pool, seems full.
     alignas(64) std::atomic<uint32_t> consumed;       // cells given back, free-running
-    std::atomic<uint32_t> bulk_freed;                 // bulk bytes given back, free-running
     std::atomic<uint32_t> over_credit;                // 1 while the reader keeps more of this ring's messages than its credit
-    // Written by the reader when its attention changes: 1 while it polls this ring, 0 when the writer must ring the bell.
+    // Written when the reader's attention changes: 1 while it polls this ring, 0 when the writer must ring the bell.
     alignas(64) std::atomic<uint32_t> polled;
-    alignas(64) Cell cells[ring_cells];
-    alignas(64) char bulk[bulk_bytes];                // chunks begin at a line
 };
 
 // How a rank is called and woken.
@@ -70,10 +73,13 @@ struct Layout {
     size_t transfers(int r) const {
         return door(ranks) + sizeof(Transfer) * transfers_per_rank * static_cast<size_t>(r);
     }
-    size_t ring(int to, int from) const {
-        return page(transfers(ranks)) + page(sizeof(Ring)) * (static_cast<size_t>(to) * static_cast<size_t>(ranks) + static_cast<size_t>(from));
+    size_t pair(int to, int from) const {
+        return static_cast<size_t>(to) * static_cast<size_t>(ranks) + static_cast<size_t>(from);
     }
-    size_t bytes() const { return ring(ranks, 0); }
+    size_t control(int to, int from) const { return transfers(ranks) + sizeof(Control) * pair(to, from); }
+    size_t ring(int to, int from) const { return page(control(ranks, 0)) + sizeof(Ring) * pair(to, from); }
+    size_t pool(int r) const { return ring(ranks, 0) + size_t{block_bytes} * Pool::blocks_for(ranks) * static_cast<size_t>(r); }
+    size_t bytes() const { return pool(ranks); }
 };
 
 }  // namespace weft::wire::shm

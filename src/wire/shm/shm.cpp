@@ -21,14 +21,18 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, bool cl
     active = static_cast<int*>(calloc(n, sizeof(int)));
     if (out == nullptr || in == nullptr || active == nullptr)
         return fail(Err::no_mem, "no memory for the ends of %d rings", ranks);
+    WEFT_TRY(pool.open(ranks));
+    pool_base_ = base + layout_.pool(me);
     memset(static_cast<void*>(out), 0, n * sizeof(Out));
     memset(static_cast<void*>(in), 0, n * sizeof(In));
     for (int p = 0; p < ranks; ++p) {
         auto* to = reinterpret_cast<Ring*>(base + layout_.ring(p, me));
         auto* from = reinterpret_cast<Ring*>(base + layout_.ring(me, p));
-        out[p] = Out{to->cells, 0, ring_cells, to, 0, 0, bulk_bytes, false, 0, 0};
+        out[p] = Out{to->cells, 0, ring_cells, control(p, me), false, 0, 0};
+        pool.connect(p, &out[p].tail, &out[p].control->consumed);
         in[p].cells = from->cells;
-        in[p].ring = from;
+        in[p].control = control(me, p);
+        in[p].pool = base + layout_.pool(p);
         in[p].peer = p;
         if (all_polled.load(std::memory_order_relaxed) && p != me) activate(p);
     }
@@ -40,6 +44,7 @@ void Shm::close() {
     free(out);
     free(in);
     free(active);
+    pool.close();
     out = nullptr;
     in = nullptr;
     active = nullptr;
@@ -49,11 +54,28 @@ void Shm::close() {
 
 bool Shm::refresh(Out& o) {
     if (o.held) return false;
-    o.limit = o.ring->consumed.load(std::memory_order_acquire) + ring_cells;  // pairs with publish()
-    o.over_credit = o.ring->over_credit.load(std::memory_order_relaxed);
+    o.limit = o.control->consumed.load(std::memory_order_acquire) + ring_cells;  // pairs with publish()
+    o.over_credit = o.control->over_credit.load(std::memory_order_relaxed);
     if (o.tail == o.limit) return false;
     if (WEFT_UNLIKELY(o.over_credit != 0)) o.limit = o.tail + 1;
     return true;
+}
+
+char* Shm::reserve_bulk(int peer, size_t bytes, BulkRef* ref) {
+    Out& o = out[peer];
+    o.awaited = in[peer].heard;
+    in[peer].heard = false;
+    const auto n = static_cast<uint32_t>(bytes);
+    const uint32_t at = pool.reserve(peer, n);
+    if (at == Pool::nowhere) return nullptr;
+    *ref = BulkRef{at, n};
+    return pool_base_ + at;
+}
+
+bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
+    Out& o = out[peer];
+    if (o.limit - o.tail < cells && (!refresh(o) || o.limit - o.tail < cells)) return false;
+    return pool.has_room(peer, cells, static_cast<uint32_t>(chunk));
 }
 
 void Shm::ring_bell(int peer) {
@@ -72,7 +94,7 @@ void Shm::activate(int peer) {
         i.active = true;
         active[active_count++] = peer;
     }
-    if (unpolled_ == 0) i.ring->polled.store(1, std::memory_order_relaxed);
+    if (unpolled_ == 0) i.control->polled.store(1, std::memory_order_relaxed);
 }
 
 void Shm::answer_bells() {
@@ -91,7 +113,7 @@ void Shm::sweep() {
     for (int k = 0; k < active_count; ++k) {
         In& i = in[active[k]];
         if (i.busy) continue;
-        i.ring->polled.store(0, std::memory_order_relaxed);
+        i.control->polled.store(0, std::memory_order_relaxed);
         any = true;
     }
     if (any && !os::heavy_fence()) {
@@ -107,7 +129,7 @@ void Shm::sweep() {
         In& i = in[active[k]];
         if (i.busy || ready(i.peer)) {
             i.busy = false;
-            if (unpolled_ == 0) i.ring->polled.store(1, std::memory_order_relaxed);
+            if (unpolled_ == 0) i.control->polled.store(1, std::memory_order_relaxed);
             active[kept++] = i.peer;
         } else {
             i.active = false;
@@ -138,19 +160,19 @@ uint32_t Shm::sleep_prepare() {
 
 void Shm::stop_polling() {
     const bool polled = unpolled_ == 0;
-    unpolled_ = quarters_to_resume;
+    unpolled_ = messages_to_resume;
     if (!polled) return;
-    for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(0, std::memory_order_relaxed);
+    for (int k = 0; k < active_count; ++k) in[active[k]].control->polled.store(0, std::memory_order_relaxed);
     if (can_fence_.load(std::memory_order_relaxed) && !os::heavy_fence()) can_fence_.store(false, std::memory_order_relaxed);
 }
 
 // Not while a thread of this rank sleeps: whoever polls now may leave before that one wakes.
 void Shm::resume_polling() {
     if (door(me)->asleep.load(std::memory_order_relaxed) != 0) {
-        unpolled_ = quarters_to_resume;
+        unpolled_ = messages_to_resume;
         return;
     }
-    for (int k = 0; k < active_count; ++k) in[active[k]].ring->polled.store(1, std::memory_order_relaxed);
+    for (int k = 0; k < active_count; ++k) in[active[k]].control->polled.store(1, std::memory_order_relaxed);
 }
 
 void Shm::sleep(uint32_t seen, uint32_t timeout_us) {

@@ -23,10 +23,7 @@ struct Shm {
         Cell* cells;
         uint32_t tail;          // next cell to write, free-running
         uint32_t limit;         // first one that is not known to be free
-        Ring* ring;
-        uint32_t bulk_tail;     // next free line of bulk
-        uint32_t bulk_next;     // bulk_tail once the reserved chunk is committed
-        uint32_t bulk_limit;    // may be written to without another look: all before this position
+        Control* control;
         bool awaited;           // before the chunk reserved last, one had come from the peer: it may be waiting for this one
         uint32_t held;          // the owner has queued sends for this peer: reserve() finds nothing
         uint32_t over_credit;   // what the ring said at the last refresh(), see within_credit()
@@ -36,7 +33,8 @@ struct Shm {
         Cell* cells;
         std::atomic<uint32_t> head;   // next cell to read, free-running; written under the guard, peeked at without
         uint32_t published;           // `consumed` as last stored
-        Ring* ring;
+        Control* control;
+        const char* pool;             // of `peer`
         int32_t peer;
         bool active;
         bool busy;                    // had traffic since the last sweep
@@ -49,7 +47,7 @@ struct Shm {
 
     WEFT_INLINE Cell* reserve(int peer) { return reserve(out[peer]); }
     WEFT_INLINE void commit(int peer, Cell* c, const Header& h) { commit(peer, out[peer], c, h); }
-    void discard(int peer, Cell*);
+    void discard(int, Cell*) {}   // neither a cell nor a chunk is taken before commit()
 
     WEFT_INLINE Cell* reserve(Out& o) {
         if (WEFT_UNLIKELY(o.tail == o.limit) && !refresh(o)) return nullptr;
@@ -65,7 +63,7 @@ struct Shm {
         // Release: pairs with the acquire load in poll() and ready(); the payload and the bulk chunk become visible with it.
         c->word.store(Cell::pack(h) | turn(o.tail), std::memory_order_release);
         ++o.tail;
-        o.bulk_tail = o.bulk_next;
+        if (h.flags & has_bulk) pool.commit(peer);
         notify(peer, o);
     }
     // Something that `peer` may be waiting for has been stored: if it does not poll, it is woken.
@@ -73,7 +71,7 @@ struct Shm {
     WEFT_INLINE void notify(int peer, const Out& o) {
         // The reader that clears `polled` fences for us, so a plain load after the store is enough (see sleep_prepare).
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (WEFT_UNLIKELY(o.ring->polled.load(std::memory_order_relaxed) == 0)) ring_bell(peer);
+        if (WEFT_UNLIKELY(o.control->polled.load(std::memory_order_relaxed) == 0)) ring_bell(peer);
     }
 
     // `bytes` <= largest_chunk.
@@ -88,7 +86,7 @@ struct Shm {
 
     // Credit. The reader says when it keeps more of what `peer` sent than its credit allows. The writer reads that with the line of
     // freed cells, so only when its ring looks full; while over credit its ring always looks full, so every message comes by there.
-    void tell_over_credit(int peer, bool over) { in[peer].ring->over_credit.store(over, std::memory_order_relaxed); }
+    void tell_over_credit(int peer, bool over) { in[peer].control->over_credit.store(over, std::memory_order_relaxed); }
     bool within_credit(int peer) {
         Out& o = out[peer];
         if (o.tail == o.limit) (void)refresh(o);
@@ -138,35 +136,26 @@ struct Shm {
         uint32_t h = i.head.load(std::memory_order_relaxed);
         const uint32_t start = h;
         // In a burst the lines that come next are called for while this one is handled; where lines are claimed they are here. (At
-        // the end of a lap these are lines of the bulk part instead: to mask them off costs more than they do.)
+        // the end of a lap these are lines of another ring instead: to mask them off costs more than they do.)
         const size_t ahead = claim.on ? 0 : 4 * sizeof(Cell);
-        for (; h - start < burst; ++h) {
+        while (h - start < burst) {
             const Next n = look_at(i, h);
             if (!n.here()) break;
-            Cell& c = *n.cell;
-            __builtin_prefetch(reinterpret_cast<const char*>(&c) + ahead);
-            if (WEFT_LIKELY(sink.take(n.word, c))) continue;
-            const Header header = c.header(n.word);
-            const char* bulk = nullptr;
-            BulkRef ref{};
-            if (header.flags & has_bulk) {
-                memcpy(&ref, c.payload, sizeof ref);
-                bulk = chunk_at(i, ref);
+            __builtin_prefetch(reinterpret_cast<const char*>(n.cell) + ahead);
+            if (WEFT_LIKELY(sink.take(n.word, *n.cell))) {
+                ++h;
+                continue;
             }
-            if (!sink.arrive(i.peer, header, c.payload, bulk)) break;
-            if (bulk != nullptr) free_chunk(i, ref);
+            if (!deliver(i, h, sink)) break;
+            ++h;
         }
         if (h == start) return false;
-        if (claim.on)
-            for (uint32_t k = start; k != h; ++k) i.cells[k & mask].payload[inline_bytes - 1] = 0;
-        consumed(i, h);
+        give_back(i, h);
         return true;
     }
     WEFT_INLINE const char* chunk_at(const In& i, BulkRef ref) const {
-        return i.ring->bulk + (ref.position & (bulk_bytes - 1));
+        return i.pool + ref.offset;
     }
-    // The reader is done with a chunk.
-    void free_chunk(In& i, BulkRef ref);
     // memcpy out of a chunk, for the last time.
     void copy_out(void* to, const char* chunk, size_t bytes) const {
         if (claim.on) claim.copy(to, chunk, bytes);
@@ -181,6 +170,11 @@ struct Shm {
         if (claim.on) n.cell->payload[inline_bytes - 1] = 0;   // read already
         consumed(i, n.index + 1);
     }
+    // The same, and with its chunk.
+    void consumed_chunk(In& i, const Next& n) {
+        consumed(i, n);
+        tell_chunk_read(i);
+    }
     // The reader is done with all cells before `h`. The writer is told only every quarter of a lap: it looks when it is full.
     WEFT_INLINE void consumed(In& i, uint32_t h) {
         i.head.store(h, std::memory_order_relaxed);
@@ -188,10 +182,13 @@ struct Shm {
         if (WEFT_UNLIKELY(h - i.published >= ring_cells / 4)) publish(i, h);
     }
     void publish(In& i, uint32_t h) {
+        const uint32_t messages = h - i.published;
         i.published = h;
-        i.ring->consumed.store(h, std::memory_order_release);  // pairs with refresh()
-        notify(i.peer);                                        // it may wait for room
-        if (WEFT_UNLIKELY(unpolled_ != 0) && --unpolled_ == 0) resume_polling();
+        i.control->consumed.store(h, std::memory_order_release);  // pairs with refresh() and the pool's looks
+        notify(i.peer);                                           // it may wait for room
+        if (WEFT_LIKELY(unpolled_ == 0)) return;
+        unpolled_ -= messages < unpolled_ ? messages : unpolled_;
+        if (unpolled_ == 0) resume_polling();
     }
 
     // Sleeping, for any number of threads. sleep_prepare() makes every sender ring the bell; then the caller polls once more,
@@ -204,6 +201,7 @@ struct Shm {
     void wake_self();
 
     int pid(int peer) const { return door(peer)->pid.load(std::memory_order_acquire); }
+    Control* control(int to, int from) const { return reinterpret_cast<Control*>(base_ + layout_.control(to, from)); }
     Door* door(int r) const { return reinterpret_cast<Door*>(base_ + layout_.door(r)); }
     Transfer* transfer(int r, uint32_t i) const {
         return reinterpret_cast<Transfer*>(base_ + layout_.transfers(r)) + i;
@@ -211,21 +209,44 @@ struct Shm {
 
     // The lap, from 1 on, modulo 256: never what the cell held a lap ago, and fresh memory holds 0.
     WEFT_INLINE static uint8_t turn(uint32_t index) { return static_cast<uint8_t>((index >> ring_cells_log2) + 1); }
-    static constexpr uint32_t round_line(uint32_t n) { return (n + 63) & ~63u; }
 
     Out* out = nullptr;
     In* in = nullptr;
     int ranks = 0, me = 0;
     int active_count = 0;
     Claim claim{};
+    Pool pool;                            // where the chunks lie that this rank sends
     std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; peeked at without the guard
 
-    static constexpr uint32_t near_bytes = 64 * 1024;   // of the ring that are used while all of it is free
     static constexpr uint32_t demoted_bytes = 1024;     // docs/experiments/008-who-copies.md
 
 private:
     bool refresh(Out& o);
-    static bool place(Out& o, uint32_t room, uint32_t* start);
+    // A chunk is told of at once: its writer may wait for no other.
+    void tell_chunk_read(In& i) {
+        i.heard = true;
+        if (const uint32_t h = i.head.load(std::memory_order_relaxed); h != i.published) publish(i, h);
+    }
+    // The reader is done with all cells before `h`.
+    WEFT_INLINE void give_back(In& i, uint32_t h) {
+        if (claim.on)
+            for (uint32_t k = i.head.load(std::memory_order_relaxed); k != h; ++k) i.cells[k & mask].payload[inline_bytes - 1] = 0;
+        consumed(i, h);
+    }
+    // Hands a cell over that the sink has not taken as it is. A call, and with copies of what it needs, so that the loop of those that are taken keeps
+    // all in registers. False: it stays there.
+    template <class S>
+    __attribute__((noinline)) bool deliver(In& i, uint32_t index, S sink) {
+        const Next n = look_at(i, index);
+        const Header header = n.cell->header(n.word);
+        if (!(header.flags & has_bulk)) return sink.arrive(i.peer, header, n.cell->payload, nullptr);
+        BulkRef ref;
+        memcpy(&ref, n.cell->payload, sizeof ref);
+        if (!sink.arrive(i.peer, header, n.cell->payload, chunk_at(i, ref))) return false;
+        give_back(i, n.index + 1);
+        tell_chunk_read(i);
+        return true;
+    }
     WEFT_COLD void ring_bell(int peer);
     WEFT_COLD void answer_bells();
     void activate(int peer);
@@ -235,11 +256,12 @@ private:
 
     int* active = nullptr;
     char* base_ = nullptr;
+    char* pool_base_ = nullptr;
     Layout layout_{0};
     std::atomic<bool> can_fence_{false};   // any thread that sleeps may find out that it cannot
     uint32_t polls_ = 0;
-    // Not 0: all rings are unpolled since the last sleep, for as many quarters of a lap to come.
-    static constexpr uint32_t quarters_to_resume = 4;
+    // Not 0: all rings are unpolled since the last sleep, until as many messages more have come.
+    static constexpr uint32_t messages_to_resume = 64;
     uint32_t unpolled_ = 0;
 };
 

@@ -1,0 +1,168 @@
+#include "wire/shm/pool.hpp"
+
+#include <cstdlib>
+
+namespace weft::wire::shm {
+
+Err Pool::open(int pairs) {
+    count_ = pairs;
+    const uint32_t blocks = blocks_for(pairs);
+    pairs_ = static_cast<Pair*>(malloc(static_cast<size_t>(pairs) * sizeof(Pair)));
+    blocks_ = static_cast<Block*>(malloc(blocks * sizeof(Block)));
+    if (pairs_ == nullptr || blocks_ == nullptr) return fail(Err::no_mem, "no memory for the pool of %d peers", pairs);
+    for (int i = 0; i < pairs; ++i) pairs_[i] = Pair{nullptr, nullptr, block_bytes, 0, 0, none, none, none, 0, none, false};
+    without_ = static_cast<uint32_t>(pairs);
+    free_count_ = 0;
+    free_ = first_ = last_ = none;
+    for (uint32_t b = blocks; b-- > 0;) give(b);   // the first pages are used first
+    return Err::ok;
+}
+
+void Pool::connect(int pair, const uint32_t* tail, const std::atomic<uint32_t>* consumed) {
+    pairs_[pair].tail = tail;
+    pairs_[pair].consumed = consumed;
+}
+
+void Pool::close() {
+    ::free(pairs_);
+    ::free(blocks_);
+    pairs_ = nullptr;
+    blocks_ = nullptr;
+}
+
+uint32_t Pool::reserve(int pair, uint32_t bytes) {
+    Pair& p = pairs_[pair];
+    const uint32_t room = round_line(bytes);
+    if (p.used + room > block_bytes && !next_block(p)) return nowhere;
+    p.reserved = p.used + room;
+    return p.current * block_bytes + p.used;
+}
+
+bool Pool::has_room(int pair, uint32_t chunks, uint32_t bytes) {
+    Pair& p = pairs_[pair];
+    const uint32_t room = round_line(bytes), per_block = block_bytes / room;
+    uint32_t here = (block_bytes - p.used) / room;
+    if (chunks <= here) return true;
+    if (begin_again(p)) here = per_block;
+    return chunks <= here || (chunks - here + per_block - 1) / per_block <= may_take(p);
+}
+
+// Cells that the reader is not done with.
+static uint32_t unread(const uint32_t* tail, const std::atomic<uint32_t>* consumed) {
+    return *tail - consumed->load(std::memory_order_acquire);  // pairs with publish(): what has been consumed has been read
+}
+
+// Whether the cell before `after` has been consumed. Told by its distance from the tail, so it does not matter how many cells
+// without a chunk have been sent since.
+static bool is_read(uint32_t after, uint32_t tail, uint32_t unread_cells) { return tail - after >= unread_cells; }
+
+// Makes an empty block current: the same one where all has been consumed, else another, first of all one that has come back.
+bool Pool::next_block(Pair& p) {
+    if (begin_again(p)) return true;
+    if (may_take(p) == 0) {
+        look_at_another(p);
+        if (may_take(p) == 0) return false;
+    }
+    retire_current(p);
+    if (p.held++ == 0) --without_;
+    p.current = free_;
+    free_ = blocks_[free_].next;
+    --free_count_;
+    p.used = 0;
+    return true;
+}
+
+// Takes back what the reader has consumed. True where that is all: the current block is empty.
+bool Pool::begin_again(Pair& p) {
+    take_back(p);
+    if (p.current == none || p.oldest != none || !is_read(p.after, *p.tail, unread(p.tail, p.consumed))) return false;
+    p.used = 0;
+    return true;
+}
+
+void Pool::take_back(Pair& p) {
+    if (p.oldest == none) return;
+    const uint32_t cells = unread(p.tail, p.consumed);
+    while (p.oldest != none && is_read(blocks_[p.oldest].after, *p.tail, cells)) {
+        const uint16_t block = p.oldest;
+        p.oldest = blocks_[block].next;
+        give(block);
+        --p.held;
+    }
+}
+
+// The current block, if there is one, is full.
+void Pool::retire_current(Pair& p) {
+    if (p.current == none) return;
+    blocks_[p.current] = Block{p.after, none};
+    if (p.oldest == none) p.oldest = p.current;
+    else blocks_[p.newest].next = p.current;
+    p.newest = p.current;
+    p.current = none;
+    if (!p.listed) list(p);
+}
+
+void Pool::list(Pair& p) {
+    const auto self = static_cast<uint16_t>(&p - pairs_);
+    p.listed = true;
+    p.next = none;
+    if (first_ == none) first_ = self;
+    else pairs_[last_].next = self;
+    last_ = self;
+}
+
+// Takes back what has been consumed of another pair that holds full blocks: it may have sent nothing for long. One each time,
+// in turn, as each is a look at a line that another rank writes.
+void Pool::look_at_another(const Pair& than) {
+    for (int tries = 0; tries < 2 && first_ != none; ++tries) {
+        Pair& p = pairs_[first_];
+        first_ = p.next;
+        if (first_ == none) last_ = none;
+        p.listed = false;
+        if (&p != &than) take_back(p);
+        if (p.oldest != none) list(p);
+        if (&p != &than) return;
+    }
+}
+
+// How many blocks the pair may take now. Each that it takes makes its share smaller by two: one more is held, one less is spare.
+uint32_t Pool::may_take(const Pair& p) const {
+    const uint32_t spare = free_count_ - without_;
+    if (p.held == 0) return 1 + (spare + 1) / 2;
+    const uint32_t beyond_first = p.held - 1u;
+    return spare > beyond_first ? (spare - beyond_first + 1) / 2 : 0;
+}
+
+void Pool::give(uint32_t block) {
+    blocks_[block].next = free_;
+    free_ = static_cast<uint16_t>(block);
+    ++free_count_;
+}
+
+bool Pool::is_sound() const {
+    const uint32_t blocks = blocks_for(count_);
+    auto* seen = static_cast<bool*>(calloc(blocks, sizeof(bool)));
+    if (seen == nullptr) return false;
+    uint32_t found = 0, without = 0;
+    bool twice = false;
+    const auto see = [&](uint16_t b) {
+        twice |= b >= blocks || seen[b];
+        if (!twice) seen[b] = true;
+        return !twice && ++found <= blocks;
+    };
+    for (uint16_t b = free_; b != none && see(b); b = blocks_[b].next) {}
+    const bool counted = found == free_count_;
+    bool held = true;
+    for (int i = 0; i < count_; ++i) {
+        const Pair& p = pairs_[i];
+        const uint32_t before = found;
+        if (p.current != none) see(p.current);
+        for (uint16_t b = p.oldest; b != none && see(b); b = blocks_[b].next) {}
+        held &= p.held == found - before && (p.oldest == none || p.listed);
+        without += p.held == 0;
+    }
+    ::free(seen);
+    return !twice && counted && held && found == blocks && without == without_ && free_count_ >= without_;
+}
+
+}  // namespace weft::wire::shm

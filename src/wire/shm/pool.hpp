@@ -1,0 +1,88 @@
+// Where the chunks of what this rank sends lie: in blocks of its own part of the segment, until their readers have consumed them.
+// Included by wire/shm and its tests. Touched under the guard of the lane that owns it; the segment holds the data only, all that
+// is known of the blocks is in ordinary memory.
+//
+// A pair (this rank and one peer) fills its current block from the front. A full block waits in the pair's queue until the reader
+// has consumed the last cell that refers to it. Where all that was sent to the peer has been consumed, the current block begins again
+// at its front, where the lines are still in both caches.
+//
+// Invariant: a block is free, or current for one pair, or in the queue of one pair together with the position of the last cell that
+// refers to it.
+// Sharing: the first block of each pair is guaranteed. Beyond it a pair may hold as many as remain for all. So one slow reader takes half of
+// the spare blocks at most, the next a quarter, and each pair can go on as soon as its own reader does.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/err.hpp"
+
+namespace weft::wire::shm {
+
+inline constexpr uint32_t block_bytes = 32 * 1024;
+inline constexpr uint32_t spare_blocks = 64;          // beside one for each pair
+
+class Pool {
+public:
+    static constexpr uint32_t nowhere = UINT32_MAX;
+    static constexpr uint32_t round_line(uint32_t n) { return (n + 63) & ~63u; }
+    static constexpr uint32_t blocks_for(int pairs) { return static_cast<uint32_t>(pairs) + spare_blocks; }
+
+    // Err::no_mem when out of memory. connect() says of each pair how far its writer and its reader are in its ring.
+    Err open(int pairs);
+    void connect(int pair, const uint32_t* tail, const std::atomic<uint32_t>* consumed);
+    void close();
+
+    // Where the next chunk of `pair` goes, `bytes` (1 to block_bytes) from the front of the pool on; nowhere: there is no room now.
+    // Without a commit() it has not been reserved.
+    uint32_t reserve(int pair, uint32_t bytes);
+    // The chunk reserved last is used: the pair's cell before `tail` refers to it.
+    void commit(int pair) {
+        Pair& p = pairs_[pair];
+        p.used = p.reserved;
+        p.after = *p.tail;
+    }
+    // Whether `chunks` chunks of up to `bytes` each surely find room now.
+    bool has_room(int pair, uint32_t chunks, uint32_t bytes);
+
+    // For tests: whether the invariant holds; blocks that a pair holds; blocks that nobody holds.
+    bool is_sound() const;
+    uint32_t held(int pair) const { return pairs_[pair].held; }
+    uint32_t free() const { return free_count_; }
+
+private:
+    static constexpr uint16_t none = UINT16_MAX;
+    struct Pair {
+        const uint32_t* tail;                       // cells sent, free-running
+        const std::atomic<uint32_t>* consumed;      // cells that the reader is done with
+        uint32_t used;                              // bytes of the current block; all of it where there is none
+        uint32_t reserved;                          // `used`, once the chunk reserved last is committed
+        uint32_t after;                             // position after the last cell that refers to the current block
+        uint16_t current, oldest, newest;           // the queue of full blocks
+        uint16_t held;                              // current and full
+        uint16_t next;                              // in the list of pairs with full blocks
+        bool listed;
+    };
+    struct Block {
+        uint32_t after;                             // of a full one: position after the last cell that refers to it
+        uint16_t next;                              // free or full
+    };
+    bool next_block(Pair&);
+    bool begin_again(Pair&);
+    void take_back(Pair&);
+    void look_at_another(const Pair& than);
+    void list(Pair&);
+    uint32_t may_take(const Pair&) const;
+    void retire_current(Pair&);
+    void give(uint32_t block);
+
+    Pair* pairs_ = nullptr;
+    Block* blocks_ = nullptr;
+    int count_ = 0;
+    uint32_t free_count_ = 0;
+    uint32_t without_ = 0;                          // pairs that hold no block: as many free ones are not spare
+    uint16_t free_ = none;                          // a stack: the block freed last is the warm one
+    uint16_t first_ = none, last_ = none;           // pairs with full blocks, in the order in which they are looked at
+};
+
+}  // namespace weft::wire::shm
