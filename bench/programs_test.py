@@ -83,6 +83,12 @@ class Programs(unittest.TestCase):
     def test_footprint_reports_every_rank(self):
         self.positive(self.bench(3, "footprint"), 3)
 
+    def test_memory(self):
+        self.positive(self.bench(3, "windows", "-m", 40000), 3)
+        lines = self.bench(3, "alltoall")
+        self.assertEqual([line["test"] for line in lines], ["all memory after alltoall", "all memory after each to each"])
+        self.positive(lines, 1)
+
     def test_copies(self):
         self.positive(self.bench(2, "copies", "-m", "4096:8192"), 2)
 

@@ -86,6 +86,8 @@ int run_limits(const World *w);
 int run_copies(const World *w);
 int run_ring(const World *w);
 int run_footprint(const World *w);
+int run_windows(const World *w);
+int run_alltoall(const World *w);
 int run_pingpong(const World *w);
 int run_flood(const World *w);
 int run_allreduce(const World *w);

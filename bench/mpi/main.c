@@ -35,6 +35,8 @@ static const Test tests[] = {
     {"busy", -2, run_busy, "pingpong, flood, allreduce, halo and sendrecv, one after another", 300, 50},
     {"depth", 2, run_depth, "8 B latency behind 1 to 10^5 posted receives or unexpected messages", 5, 5},
     {"footprint", -1, run_footprint, "memory per rank after messages with every peer", 5, 5},
+    {"windows", -2, run_windows, "shared memory per rank after 32 messages of 16 KiB (-m) to every peer at once", 5, 5},
+    {"alltoall", -2, run_alltoall, "memory of all ranks after 8 B from each to each", 5, 5},
 };
 enum { test_count = sizeof tests / sizeof tests[0] };
 

@@ -75,6 +75,16 @@ def wires_rows(s):
                         other_name="plain", text="(plain C)")]
 
 
+def memory_rows(s):
+    """By the program's own records: /proc's PSS and VmPTE. MiB of the bars in MB."""
+    return [against_number(s, "64 ranks, 32 x 16 KiB to each: shared memory and page tables per rank, of 6 MiB",
+                           "memory windows shared and page tables per rank", "MB", 6 * 1.048576, 1, "6.29 MB"),
+            against_number(s, "256 ranks, alltoall 8 B: memory and page tables of all, of 1 GiB",
+                           "memory alltoall all memory after alltoall", "MB", 1024 * 1.048576, 1, "1074 MB"),
+            against_number(s, "256 ranks, 8 B from each to each by messages, of 1 GiB",
+                           "memory alltoall all memory after each to each", "MB", 1024 * 1.048576, None, "1074 MB")]
+
+
 def busy_rows(s):
     """At two ranks every row has a bar and the mean one; at more the mean alone."""
     rows = []
@@ -116,10 +126,11 @@ GROUPS = {
     "wires": ([ours("sockets", 2, ["latency", "-m", "8:8"], {"WEFT_WIRE": "sock"}),
                comparator("sockets plain", ["socket", "--hops", 10000, "-r", 3])], wires_rows),
     "busy": ([by_bench(f"busy {ranks}", ranks, ["busy", "-r", 1], cpus=2, hogs=1) for ranks in BUSY_RANKS], busy_rows),
+    "memory": ([ours("memory windows", 64, ["windows"], timeout_s=300), ours("memory alltoall", 256, ["alltoall"], timeout_s=300)], memory_rows),
     "matching": ([by_bench("depth", 2, ["depth"])], matching_rows),
     "small": ([sweep.launch("small", test, ranks, SMALL) for ranks in SMALL_RANKS for test in sweep.TESTS], small_rows),
 }
-DEFAULT_GROUPS = ["core", "launcher", "wires", "busy", "matching"]  # those with bars
+DEFAULT_GROUPS = ["core", "launcher", "wires", "memory", "busy", "matching"]  # those with bars
 
 
 def every_repetition(session):
