@@ -12,9 +12,10 @@ Err Pool::open(int pairs) {
     if (pairs_ == nullptr || blocks_ == nullptr) return fail(Err::no_mem, "no memory for the pool of %d peers", pairs);
     for (int i = 0; i < pairs; ++i) pairs_[i] = Pair{nullptr, nullptr, block_bytes, 0, 0, none, none, none, 0, none, false};
     without_ = static_cast<uint32_t>(pairs);
-    free_count_ = 0;
+    free_count_ = blocks;
+    recent_count_ = 0;
     free_ = first_ = last_ = none;
-    for (uint32_t b = blocks; b-- > 0;) give(b);   // the first pages are used first
+    for (uint32_t b = blocks; b-- > 0;) push(static_cast<uint16_t>(b));   // the first pages are used first
     return Err::ok;
 }
 
@@ -40,11 +41,10 @@ uint32_t Pool::reserve(int pair, uint32_t bytes) {
 
 bool Pool::has_room(int pair, uint32_t chunks, uint32_t bytes) {
     Pair& p = pairs_[pair];
-    const uint32_t room = round_line(bytes), per_block = block_bytes / room;
-    uint32_t here = (block_bytes - p.used) / room;
+    const uint32_t room = round_line(bytes), per_block = block_bytes / room, here = (block_bytes - p.used) / room;
     if (chunks <= here) return true;
-    if (begin_again(p)) here = per_block;
-    return chunks <= here || (chunks - here + per_block - 1) / per_block <= may_take(p);
+    take_back(p);
+    return (chunks - here + per_block - 1) / per_block <= may_take(p);
 }
 
 // Cells that the reader is not done with.
@@ -56,30 +56,28 @@ static uint32_t unread(const uint32_t* tail, const std::atomic<uint32_t>* consum
 // without a chunk have been sent since.
 static bool is_read(uint32_t after, uint32_t tail, uint32_t unread_cells) { return tail - after >= unread_cells; }
 
-// Makes an empty block current: the same one where all has been consumed, else another, first of all one that has come back.
+// Makes an empty block current.
 bool Pool::next_block(Pair& p) {
-    if (begin_again(p)) return true;
+    take_back(p);
+    if (p.oldest == none && p.current != none && is_read(p.after, *p.tail, unread(p.tail, p.consumed))) {
+        give(p.current);
+        p.current = none;
+        p.used = block_bytes;
+        p.held = 0;
+        ++without_;
+    }
     if (may_take(p) == 0) {
         look_at_another(p);
         if (may_take(p) == 0) return false;
     }
     retire_current(p);
+    p.current = take();
+    p.used = 0;
     if (p.held++ == 0) --without_;
-    p.current = free_;
-    free_ = blocks_[free_].next;
-    --free_count_;
-    p.used = 0;
     return true;
 }
 
-// Takes back what the reader has consumed. True where that is all: the current block is empty.
-bool Pool::begin_again(Pair& p) {
-    take_back(p);
-    if (p.current == none || p.oldest != none || !is_read(p.after, *p.tail, unread(p.tail, p.consumed))) return false;
-    p.used = 0;
-    return true;
-}
-
+// Takes back the full blocks that the reader has consumed.
 void Pool::take_back(Pair& p) {
     if (p.oldest == none) return;
     const uint32_t cells = unread(p.tail, p.consumed);
@@ -133,10 +131,30 @@ uint32_t Pool::may_take(const Pair& p) const {
     return spare > beyond_first ? (spare - beyond_first + 1) / 2 : 0;
 }
 
-void Pool::give(uint32_t block) {
-    blocks_[block].next = free_;
-    free_ = static_cast<uint16_t>(block);
+uint16_t Pool::take() {
+    --free_count_;
+    if (recent_count_ == resting_blocks || free_ == none) return pop_recent();
+    const uint16_t block = free_;
+    free_ = blocks_[block].next;
+    return block;
+}
+
+void Pool::give(uint16_t block) {
     ++free_count_;
+    if (recent_count_ == resting_blocks) push(pop_recent());
+    recent_[recent_count_++] = block;
+}
+
+void Pool::push(uint16_t block) {
+    blocks_[block].next = free_;
+    free_ = block;
+}
+
+uint16_t Pool::pop_recent() {
+    const uint16_t oldest = recent_[0];
+    --recent_count_;
+    for (uint32_t i = 0; i < recent_count_; ++i) recent_[i] = recent_[i + 1];
+    return oldest;
 }
 
 bool Pool::is_sound() const {
@@ -151,6 +169,7 @@ bool Pool::is_sound() const {
         return !twice && ++found <= blocks;
     };
     for (uint16_t b = free_; b != none && see(b); b = blocks_[b].next) {}
+    for (uint32_t i = 0; i < recent_count_; ++i) see(recent_[i]);
     const bool counted = found == free_count_;
     bool held = true;
     for (int i = 0; i < count_; ++i) {

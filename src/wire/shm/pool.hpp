@@ -3,8 +3,8 @@
 // is known of the blocks is in ordinary memory.
 //
 // A pair (this rank and one peer) fills its current block from the front. A full block waits in the pair's queue until the reader
-// has consumed the last cell that refers to it. Where all that was sent to the peer has been consumed, the current block begins again
-// at its front, where the lines are still in both caches.
+// has consumed the last cell that refers to it. A block that has come back rests while as many others come back, then it is the first to be
+// used: to write to lines that another core has just read costs a third of a stream's bandwidth, and untouched memory costs page faults.
 //
 // Invariant: a block is free, or current for one pair, or in the queue of one pair together with the position of the last cell that
 // refers to it.
@@ -21,6 +21,7 @@ namespace weft::wire::shm {
 
 inline constexpr uint32_t block_bytes = 32 * 1024;
 inline constexpr uint32_t spare_blocks = 64;          // beside one for each pair
+inline constexpr uint32_t resting_blocks = 12;        // that came back; from 8 on nothing is gained (docs/experiments/013-pool.md)
 
 class Pool {
 public:
@@ -68,20 +69,24 @@ private:
         uint16_t next;                              // free or full
     };
     bool next_block(Pair&);
-    bool begin_again(Pair&);
     void take_back(Pair&);
     void look_at_another(const Pair& than);
     void list(Pair&);
     uint32_t may_take(const Pair&) const;
     void retire_current(Pair&);
-    void give(uint32_t block);
+    uint16_t take();
+    void give(uint16_t block);
+    void push(uint16_t block);
+    uint16_t pop_recent();
 
     Pair* pairs_ = nullptr;
     Block* blocks_ = nullptr;
     int count_ = 0;
     uint32_t free_count_ = 0;
     uint32_t without_ = 0;                          // pairs that hold no block: as many free ones are not spare
-    uint16_t free_ = none;                          // a stack: the block freed last is the warm one
+    uint16_t free_ = none;                          // a stack
+    uint16_t recent_[resting_blocks];               // those that came back last, oldest first; they count as free
+    uint32_t recent_count_ = 0;
     uint16_t first_ = none, last_ = none;           // pairs with full blocks, in the order in which they are looked at
 };
 
