@@ -21,7 +21,7 @@ namespace weft::wire::shm {
 
 inline constexpr uint32_t block_bytes = 32 * 1024;
 inline constexpr uint32_t spare_blocks = 64;          // beside one for each pair
-inline constexpr uint32_t resting_blocks = 12;        // that came back; from 8 on nothing is gained (docs/experiments/013-pool.md)
+inline constexpr uint32_t resting_blocks = 12;        // that came back; from 8 on nothing is gained (docs/experiments/014-pool.md)
 
 class Pool {
 public:
