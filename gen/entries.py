@@ -26,7 +26,7 @@ def resolve(p):
         return f'{CPP[head]}* {p.name}_ = nullptr;'
     handle = p.name
     if tail.endswith('inout'):
-        handle = f'door::load({p.name})'
+        handle = f'bindings::load({p.name})'
     return f'{cpp}* {p.name}_ = obj::{head}_of(proc, {handle});'
 
 
@@ -35,7 +35,7 @@ def settle(f, p):
     if p.count is None or p.count.kind != 'count_any':
         return None
     n = p.count.name
-    return f'const int64_t {n}_ = door::count_meant({n}, {f.params[p.count.index - 1].name}, {p.name}, {p.datatype.name}_);'
+    return f'const int64_t {n}_ = bindings::count_meant({n}, {f.params[p.count.index - 1].name}, {p.name}, {p.datatype.name}_);'
 
 
 def forgiven(f):
@@ -54,14 +54,14 @@ def forgiven(f):
 def condition(p, owner):
     parts = []
     if p.cond:
-        parts.append(f'door::at_{p.cond}(*{owner}_, root)')
+        parts.append(f'bindings::at_{p.cond}(*{owner}_, root)')
     if p.in_place_of:
         parts.append(f'{p.in_place_of} != MPI_IN_PLACE')
     return ' && '.join(parts)
 
 
-LENGTHS = {'peers': 'door::peers(*{0})', 'members': 'door::members(*{0})', 'sources': 'door::sources(*{0})',
-           'destinations': 'door::destinations(*{0})'}
+LENGTHS = {'peers': 'bindings::peers(*{0})', 'members': 'bindings::members(*{0})', 'sources': 'bindings::sources(*{0})',
+           'destinations': 'bindings::destinations(*{0})'}
 
 
 def length(p, owner):
@@ -79,46 +79,46 @@ def check(f, p):
         head, tail = fam
         if tail == 'out':
             return f'{n} != nullptr'
-        base = {'type': f'door::usable({n}_)', 'type_any': f'door::known({n}_)', 'type_named': f'door::is_type({n}_)',
-                'comm_named': f'door::is_comm_or_null({n}_)', 'type_null': f'door::is_type_or_null({n}_)',
-                'type_inout': f'door::is_type({n}_)', 'info': f'door::good_or_null({n}_)', 'info_req': f'door::good_info({n}_)',
-                'info_inout': f'door::good_info({n}_)',
-                'request': f'door::good_request({n}_)', 'request_inout': f'door::good_request({n}_)'}
-        return base.get(k, f'door::good<Kind::{"errhandler" if head == "errh" else head}>({n}_)')
+        base = {'type': f'bindings::usable({n}_)', 'type_any': f'bindings::known({n}_)', 'type_named': f'bindings::is_type({n}_)',
+                'comm_named': f'bindings::is_comm_or_null({n}_)', 'type_null': f'bindings::is_type_or_null({n}_)',
+                'type_inout': f'bindings::is_type({n}_)', 'info': f'bindings::good_or_null({n}_)', 'info_req': f'bindings::good_info({n}_)',
+                'info_inout': f'bindings::good_info({n}_)',
+                'request': f'bindings::good_request({n}_)', 'request_inout': f'bindings::good_request({n}_)'}
+        return base.get(k, f'bindings::good<Kind::{"errhandler" if head == "errh" else head}>({n}_)')
     if k in ('count', 'count_any', 'nonneg', 'tag_send'):
         return f'{p.value} >= 0'
     if k == 'tag_recv':
-        return f'door::good_recv_tag({n})'
+        return f'bindings::good_recv_tag({n})'
     if k == 'dest' and owner:
         return f'{owner}->valid_peer({n})'
     if k == 'source' and owner:
-        return f'door::good_source(*{owner}, {n})'
+        return f'bindings::good_source(*{owner}, {n})'
     if k == 'root' and owner:
-        return f'door::good_root(*{owner}, {n})'
+        return f'bindings::good_root(*{owner}, {n})'
     if k == 'rank' and owner:
-        return f'door::good_rank(*{owner}, {n})'
+        return f'bindings::good_rank(*{owner}, {n})'
     if k == 'buf' and p.count:
         pieces = f'{f.params[p.count.index - 1].name} == 0 ? 0 : ' if p.count.kind == 'count_any' else ''
-        return f'door::good_buffer({n}, {pieces}{p.count.value}, {p.datatype.name}_)'
+        return f'bindings::good_buffer({n}, {pieces}{p.count.value}, {p.datatype.name}_)'
     if k == 'buf_coll' and p.blocks:
         # Of the blocks that all members reduce each receives its own.
         mine = p.blocks.length == 'members' and not p.type.startswith('const')
-        blocks = f'door::ints({p.blocks.name})' + (f'.from({owner}->rank), 1' if mine else f', {length(p.blocks, owner)}')
+        blocks = f'bindings::ints({p.blocks.name})' + (f'.from({owner}->rank), 1' if mine else f', {length(p.blocks, owner)}')
         types = p.datatype.name + ('_' if p.datatype.kind == 'type' else '')
-        return f'door::good_blocks({n}, {blocks}, {types}, *{owner})'
+        return f'bindings::good_blocks({n}, {blocks}, {types}, *{owner})'
     if k in ('counts', 'types') and p.length:
         # What a call makes a type of need not be committed.
         what = k if k == 'counts' or p.length in LENGTHS else 'known_types'
         if what == 'types':
             counts = next(q for q in reversed(f.params[:p.index]) if q.kind == 'counts')
-            return f'door::good_types({n}, {length(p, owner)}, door::ints({counts.name}))'
-        return f'door::good_{what}({n}, {length(p, owner)})'
+            return f'bindings::good_types({n}, {length(p, owner)}, bindings::ints({counts.name}))'
+        return f'bindings::good_{what}({n}, {length(p, owner)})'
     if p.length:
-        return f'door::good_array({n}, {length(p, owner)})'
+        return f'bindings::good_array({n}, {length(p, owner)})'
     if k == 'buf_coll' and p.count:
-        return f'door::good_coll_buffer({n}, {p.count.value}, {p.datatype.name}_, *{owner})'
+        return f'bindings::good_coll_buffer({n}, {p.count.value}, {p.datatype.name}_, *{owner})'
     if k in ('requests', 'requests_in'):
-        return f'door::good_requests({n}, {f.params[p.index - 1].name})'
+        return f'bindings::good_requests({n}, {f.params[p.index - 1].name})'
     if k in ('string', 'string_out', 'flag_out', 'int_out', 'count_out', 'size_out', 'int_inout', 'addr_out', 'status_in',
              'status_inout', 'keyval_out', 'keyval_inout'):
         return f'{n} != nullptr'
@@ -133,7 +133,7 @@ def checks(f):
         return 0 if p is comm else 1 if family(p.kind) else 4 if p.kind in ('buf', 'buf_coll') else 3 if p.length else 2
     out = []
     if f.when == 'active' and not f.of_kind(*OWNERS):
-        out.append('door::active(proc)')
+        out.append('bindings::active(proc)')
     for p in sorted(f.params, key=rank):
         expression = check(f, p)
         if expression is None:
@@ -163,7 +163,7 @@ def argument(f, p):
     if k in ('dest', 'source') and p.tag:
         return f'p2p::Envelope{{{n}, {p.tag.name}}}'
     if k in ('counts', 'displs') or (k == 'ints' and p.wide_twin):
-        return f'door::ints({n})'
+        return f'bindings::ints({n})'
     if k in ('status', 'statuses'):
         return f'reinterpret_cast<obj::Status*>({n})'
     if k in ('requests', 'requests_in'):
@@ -188,10 +188,10 @@ def local(p, attempt=False):
     if p.kind == 'flag_out':
         return f'bool {n}_ = false;', f'*{n} = {n}_;'
     if p.kind == 'count_out':
-        return f'int64_t {n}_ = 0;', f'door::store_or_undefined({n}, {n}_);'
+        return f'int64_t {n}_ = 0;', f'bindings::store_or_undefined({n}, {n}_);'
     if p.kind == 'size_out' or (p.kind == 'int_inout' and p.wide_twin):
         start = f'*{n}' if p.kind == 'int_inout' else '0'
-        return f'int64_t {n}_ = {start};', f'if (!door::store({n}, {n}_)) return door::too_large(fn, OWNER, {p.index});'
+        return f'int64_t {n}_ = {start};', f'if (!bindings::store({n}, {n}_)) return bindings::too_large(fn, OWNER, {p.index});'
     return None
 
 
@@ -219,7 +219,7 @@ def error_owner(f):
 
 
 def words(f):
-    return ', '.join(f'door::word({p.name})' for p in f.params if p.kind != 'varargs')
+    return ', '.join(f'bindings::word({p.name})' for p in f.params if p.kind != 'varargs')
 
 
 def names(f):
@@ -241,7 +241,7 @@ def write_function(f):
     if f.of_kind('count_any'):
         out.append(f'{head} __asm__("P{f.name}") __attribute__((visibility("default")));')
     if f.impl is None:
-        body = f'return door::unsupported(functions[{f.number}], v);'
+        body = f'return bindings::unsupported(functions[{f.number}], v);'
         if f.returns != 'int' or f.errors == 'none':
             values, body = '', f'return {{}};'
         return [f'{head} {{', f'    {values}', f'    {body}', '}'] if values else [f'{head} {{ {body} }}']
@@ -253,7 +253,7 @@ def write_function(f):
     plain = f.declaration('WHAT_', register=True).replace('(void)', '()').replace(', ...', '')
     if conditions:
         reject = plain.replace('WHAT_', 'reject_')
-        out += [f'static WEFT_COLD {reject} {{', *forgiven(f), f'    {values}', f'    return door::reject(functions[{f.number}], v);', '}']
+        out += [f'static WEFT_COLD {reject} {{', *forgiven(f), f'    {values}', f'    return bindings::reject(functions[{f.number}], v);', '}']
     start = ['    obj::Process& proc = *obj::process;'] + [f'    {line}' for line in map(resolve, f.params) if line]
     start += [f'    {line}' for line in (settle(f, p) for p in f.params) if line]
     results = [r for r in map(local, f.params) if r]
@@ -262,7 +262,7 @@ def write_function(f):
     if conditions:
         joined = '\n                 && '.join(conditions)
         check_lines = [f'    if (WEFT_CHECKS && WEFT_UNLIKELY(!({joined})))', f'        return reject_{f.name}({names(f)});']
-    fails = f'    if (WEFT_UNLIKELY(e != Err::ok)) return door::raise(functions[{f.number}], {error_owner(f)}, e);'
+    fails = f'    if (WEFT_UNLIKELY(e != Err::ok)) return bindings::raise(functions[{f.number}], {error_owner(f)}, e);'
     work = locals_ + [f'    Err e = {callee}({", ".join(["proc"] + args)});']
     # A request that completed with an error is complete all the same: which one, and that it is gone, is told before.
     stored = store_results(f, results)
@@ -294,9 +294,9 @@ def write_entries(tables, area):
     includes = sorted({h for s in spaces for h in tables.includes[s]} | {'p2p/p2p.hpp'})
     out = [f'// The entry points of area "{area}". Generated from tables/; see gen/entries.py.',
            '#pragma GCC visibility push(default)', '#include <mpi.h>', '#pragma GCC visibility pop', '',
-           '#include "api/door.hpp"']
+           '#include "api/bindings.hpp"']
     out += [f'#include "{h}"' for h in includes]
-    out += ['', 'namespace {', 'using namespace weft;', 'using door::functions;', '}', '', 'extern "C" {', '']
+    out += ['', 'namespace {', 'using namespace weft;', 'using bindings::functions;', '}', '', 'extern "C" {', '']
     for f in functions:
         out += write_function(f)
         name = f' __asm__("{f.name}")' if f.of_kind('count_any') else ''
@@ -306,9 +306,9 @@ def write_entries(tables, area):
 
 
 def write_api_table(tables):
-    out = ['// What the door knows of each function, for its cold paths, and the list of what is implemented.',
-           '// Generated from tables/; see gen/entries.py.', '#include "api/door.hpp"', '',
-           'namespace weft::door {', '', 'namespace {', 'constexpr Arg arguments[] = {']
+    out = ['// What the bindings know of each function, for its cold paths, and the list of what is implemented.',
+           '// Generated from tables/; see gen/entries.py.', '#include "api/bindings.hpp"', '',
+           'namespace weft::bindings {', '', 'namespace {', 'constexpr Arg arguments[] = {']
     first = []
     total = 0
     for f in tables.functions:
@@ -336,7 +336,7 @@ def write_api_table(tables):
         errors = {'none': 'none'}.get(f.errors, f.errors)
         out.append(f'    {{"{f.name}", arguments + {start}, {number}, Errors::{errors}, {owner}, '
                    f'{"true" if f.when == "any" else "false"}, {"true" if f.impl else "false"}}},')
-    out += ['};', f'const int n_functions = {len(tables.functions)};', '', '}  // namespace weft::door', '',
+    out += ['};', f'const int n_functions = {len(tables.functions)};', '', '}  // namespace weft::bindings', '',
             '// One line for each function: its name, and 1 if it is implemented, else 0.',
             'extern "C" __attribute__((visibility("default"))) const char* weft_api_list(void) {', '    return']
     out += [f'        "{f.name} {1 if f.impl else 0}\\n"' for f in tables.functions]

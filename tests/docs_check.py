@@ -82,7 +82,7 @@ def check_words(root, sources):
 
 # What engineers from other libraries would have to learn first, and what they know instead. Code and the glossary may name it.
 OLDER_WORDS = {
-    r"chairs?": "sentinel", r"contests?": "measured selection", r"crowds?": "concurrent transfers", r"halves": "split CMA",
+    r"chairs?": "sentinel", r"doors?": "mailbox, or bindings", r"contests?": "measured selection", r"crowds?": "concurrent transfers", r"halves": "split CMA",
     r"patience": "fallback after N us", r"unasked": "eager", r"lent|lends?|lending": "reply in place", r"bells?": "doorbell",
     r"floors?": "layer", r"riddles?": "say it plainly", r"whose turn": "lap number",
 }

@@ -44,7 +44,7 @@ typedef struct Shared {
     _Alignas(128) _Atomic int64_t met[2];
     _Alignas(128) Ring pair[2][2]; /* [to][from] */
     Ring many[2];                  /* [to] */
-    _Alignas(128) _Atomic uint64_t bells[most_rings / 64];
+    _Alignas(128) _Atomic uint64_t doorbells[most_rings / 64];
 } Shared;
 
 typedef struct Plan {
@@ -205,7 +205,7 @@ static double fill(Side *s, int kind, int senders_and_part)
     return part == 0 ? sent_ns : emptying / (double)(rounds * each * senders) * 1e9;
 }
 
-/* ---- find: one round over `rings` rings that hold nothing, by a look at each or by the bells. Process 1 stays away. */
+/* ---- find: one round over `rings` rings that hold nothing, by a look at each or by the doorbells. Process 1 stays away. */
 static double find(Side *s, int rings, int by_bells)
 {
     uint64_t found = 0;
@@ -215,7 +215,7 @@ static double find(Side *s, int rings, int by_bells)
     for (long round = 0; round < rounds && s->self == 0; round++) {
         if (by_bells) {
             for (int w = 0; w * 64 < rings; w++)
-                found += atomic_load_explicit(&s->shared->bells[w], memory_order_relaxed) != 0;
+                found += atomic_load_explicit(&s->shared->doorbells[w], memory_order_relaxed) != 0;
         } else {
             for (int i = 0; i < rings; i++) {
                 Line *line = (Line *)(s->far + (size_t)i * ring_stride);

@@ -75,7 +75,7 @@ private:
     std::vector<std::string> environment(const Rank& r) const;
     int open_output(const char* name);
     bool connect_streams(Rank& r, Spawn* s, std::vector<int>* close_after);
-    // door.cpp: what ranks say
+    // bootstrap.cpp: what ranks say
     void hear_launch_socket();
     void hear_listener();
     void hear_stranger(int fd);

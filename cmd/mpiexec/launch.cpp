@@ -1,4 +1,4 @@
-// Starting: the door that ranks knock at, their environment and streams, and the processes themselves.
+// Starting: the socket that ranks say hello to, their environment and streams, and the processes themselves.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

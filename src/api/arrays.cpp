@@ -1,8 +1,8 @@
 // Checks of arrays that are worth a call: those of handles, and what depends on all of their elements.
-#include "api/door.hpp"
+#include "api/bindings.hpp"
 #include "topo/topo.hpp"
 
-namespace weft::door {
+namespace weft::bindings {
 
 namespace {
 
@@ -43,4 +43,4 @@ bool no_blocks_at(const void* buf, obj::Ints counts, int64_t n, const MPI_Dataty
     return true;
 }
 
-}  // namespace weft::door
+}  // namespace weft::bindings

@@ -3,13 +3,13 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "api/door.hpp"
+#include "api/bindings.hpp"
 #include "boot/boot.hpp"
 #include "calls/errors.hpp"
 #include "obj/message.hpp"
 #include "obj/session.hpp"
 
-namespace weft::door {
+namespace weft::bindings {
 
 namespace {
 
@@ -199,4 +199,4 @@ int unsupported(const Function& f, const intptr_t* values) {
     return raise(f, good_owner(f, values), fail(Err::unsupported, "this version of Weft lacks this function"));
 }
 
-}  // namespace weft::door
+}  // namespace weft::bindings

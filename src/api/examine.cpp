@@ -1,8 +1,8 @@
-// Finds the wrong argument. The rules are those of the inline checks in door.hpp, told one by one and with words.
-#include "api/door.hpp"
+// Finds the wrong argument. The rules are those of the inline checks in bindings.hpp, told one by one and with words.
+#include "api/bindings.hpp"
 #include "os/memory.hpp"
 
-namespace weft::door {
+namespace weft::bindings {
 
 namespace {
 
@@ -312,4 +312,4 @@ int64_t large_count_meant(int64_t given, int64_t pieces, const void* buf, const 
 
 Finding examine(const Function& f, const intptr_t* values) { return Examination(f, values).run(); }
 
-}  // namespace weft::door
+}  // namespace weft::bindings

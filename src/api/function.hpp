@@ -1,9 +1,9 @@
-// What the door knows of each function besides its code: facts from tables/, read on cold paths only.
+// What the bindings know of each function besides its code: facts from tables/, read on cold paths only.
 // Included by api/ alone. Constant data; no lock.
 #pragma once
 #include <cstdint>
 
-namespace weft::door {
+namespace weft::bindings {
 
 // The kinds of arguments; tables/README.md says what each means.
 enum class ArgKind : uint8_t {
@@ -52,4 +52,4 @@ struct Function {
 extern const Function functions[];
 extern const int n_functions;
 
-}  // namespace weft::door
+}  // namespace weft::bindings

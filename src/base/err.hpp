@@ -1,11 +1,11 @@
-// The one error type below the door. Any floor may include this; it holds no lock.
+// The one error type below the bindings. Any floor may include this; it holds no lock.
 // The function that first decides which error it is says why, by fail(); callers only propagate.
 #pragma once
 #include <cstdint>
 
 namespace weft {
 
-// Numbered as the error classes of the MPI 5.0 ABI, so that the door converts by a cast (checked there).
+// Numbered as the error classes of the MPI 5.0 ABI, so that the bindings convert by a cast (checked there).
 enum class [[nodiscard]] Err : int32_t {
     ok = 0, buffer = 1, count = 2, type = 3, tag = 4, comm = 5, rank = 6, request = 7, root = 8, group = 9, op = 10,
     topology = 11, dims = 12, arg = 13, unknown = 14, truncate = 15, other = 16, intern = 17, pending = 18,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "boot/meeting.hpp"
+#include "boot/exchange.hpp"
 #include "boot/protocol.hpp"
 #include "os/env.hpp"
 #include "os/process.hpp"
@@ -45,9 +45,9 @@ struct Reply {
 
 // The first part of a barrier's answer may take as long as the slowest rank; after a while that is said, once.
 bool wait_for_others(int fd) {
-    if (os::wait_readable(fd, patience_ms())) return true;
+    if (os::wait_readable(fd, time_limit_ms())) return true;
     os::say("weft: process %d waits in MPI_Init for the launcher's barrier since %lld s: have all ranks come to MPI_Init?", os::process_id(),
-            static_cast<long long>(patience_ms() / 1000));
+            static_cast<long long>(time_limit_ms() / 1000));
     return os::wait_readable(fd, -1);
 }
 
@@ -56,7 +56,7 @@ bool read_line(int fd, Reply* a) {
     size_t have = 0;
     if (a->when == Reply::after_others && !wait_for_others(fd)) return false;
     while (have < line_bytes - 1) {
-        if (!os::wait_readable(fd, patience_ms())) {
+        if (!os::wait_readable(fd, time_limit_ms())) {
             a->flaw = have == 0 ? Reply::late : Reply::half;
             return false;
         }
@@ -86,18 +86,18 @@ bool read_line(int fd, Reply* a) {
 Err lost(const char* step, const Reply& a) {
     if (a.flaw != Reply::wrong)
         return fail(Err::other, "the launcher behind PMI_FD gave %s answer to %s within %lld s (%s sets that time); use Weft's mpiexec",
-                    a.flaw == Reply::late ? "no" : "half an", step, static_cast<long long>(patience_ms() / 1000), env_launcher_timeout);
+                    a.flaw == Reply::late ? "no" : "half an", step, static_cast<long long>(time_limit_ms() / 1000), env_launcher_timeout);
     return fail(Err::other, "the launcher behind PMI_FD does not answer %s in PMI-1; use Weft's mpiexec", step);
 }
 
-// The launcher's part of a meeting.
+// The launcher's part of the exchange.
 struct Wire {
     int fd;
     const char* space;
 
     Err publish(const char* text) {
         Reply a;
-        return ask(fd, &a, "put_result", "cmd=put kvsname=%s key=%s value=%s\n", space, meeting_key, text) ? Err::ok : lost("put", a);
+        return ask(fd, &a, "put_result", "cmd=put kvsname=%s key=%s value=%s\n", space, exchange_key, text) ? Err::ok : lost("put", a);
     }
     Err barrier() {
         Reply a;
@@ -106,7 +106,7 @@ struct Wire {
     }
     Err look_up(char* text, size_t bytes) {
         Reply a;
-        bool found = ask(fd, &a, "get_result", "cmd=get kvsname=%s key=%s\n", space, meeting_key) && a.get("value", text, bytes, true);
+        bool found = ask(fd, &a, "get_result", "cmd=get kvsname=%s key=%s\n", space, exchange_key) && a.get("value", text, bytes, true);
         return found ? Err::ok : lost("get", a);
     }
 };

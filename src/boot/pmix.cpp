@@ -7,7 +7,7 @@
 #include <atomic>
 #include <type_traits>
 
-#include "boot/meeting.hpp"
+#include "boot/exchange.hpp"
 #include "boot/protocol.hpp"
 #include "os/clock.hpp"
 #include "os/env.hpp"
@@ -86,7 +86,7 @@ struct Content {
     int status;
     uint16_t type;
     int32_t number;
-    char text[meeting_bytes];
+    char text[exchange_bytes];
 };
 
 // Filled in by libpmix's own thread, which may do so after this one has given up: then the answer is left to it.
@@ -121,7 +121,7 @@ bool arrives(Answer& a, int64_t within_ms) {
 
 Answer* new_answer() { return static_cast<Answer*>(calloc(1, sizeof(Answer))); }
 
-// The launcher's part of a meeting, and what it knows of the job.
+// The launcher's part of the exchange, and what it knows of the job.
 struct Server {
     Functions f;
     Proc me;
@@ -134,10 +134,10 @@ struct Server {
         whose.rank = rank;
         const int status = f.get(&whose, key, nullptr, 0, got_value, a);
         const bool asked = status == 0 || status == done_at_once;
-        if (asked && !arrives(*a, patience_ms())) {
+        if (asked && !arrives(*a, time_limit_ms())) {
             silent = true;
             return fail(Err::other, "the launcher behind PMIX_NAMESPACE gave no answer to PMIx_Get of %s within %lld s (%s sets that time); "
-                        "use Weft's mpiexec", key, static_cast<long long>(patience_ms() / 1000), env_launcher_timeout);
+                        "use Weft's mpiexec", key, static_cast<long long>(time_limit_ms() / 1000), env_launcher_timeout);
         }
         *out = a->content;
         free(a);
@@ -159,7 +159,7 @@ struct Server {
         Value v{};
         v.type = type_string;
         v.string = text;
-        int status = f.put(scope_global, meeting_key, &v);
+        int status = f.put(scope_global, exchange_key, &v);
         return status == 0 ? Err::ok : failed("PMIx_Put", status);
     }
 
@@ -171,10 +171,10 @@ struct Server {
         status = f.fence(nullptr, 0, nullptr, 0, done, a);
         if (status == 0) {
             // It may take as long as the slowest rank; after a while that is said, once.
-            if (!arrives(*a, patience_ms()))
+            if (!arrives(*a, time_limit_ms()))
                 os::say("weft: process %d waits in MPI_Init for an answer to PMIx_Fence since %lld s: have all ranks come to MPI_Init?",
-                        os::process_id(), static_cast<long long>(patience_ms() / 1000));
-            while (!arrives(*a, patience_ms())) {}
+                        os::process_id(), static_cast<long long>(time_limit_ms() / 1000));
+            while (!arrives(*a, time_limit_ms())) {}
             status = a->content.status;
         }
         free(a);
@@ -183,7 +183,7 @@ struct Server {
 
     Err look_up(char* text, size_t bytes) {
         Content c;
-        WEFT_TRY(get(0, meeting_key, &c));
+        WEFT_TRY(get(0, exchange_key, &c));
         if (c.type != type_string) return failed("PMIx_Get", 0);
         snprintf(text, bytes, "%s", c.text);
         return Err::ok;

@@ -1,4 +1,4 @@
-// The calls on reduction operations: what the door calls once handles and counts are checked. For api/.
+// The calls on reduction operations: what the bindings call once handles and counts are checked. For api/.
 // No lock; user functions run inside reduce_local with none held.
 #pragma once
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// The calls on datatypes: what the door calls once handles and counts are checked. For api/.
+// The calls on datatypes: what the bindings call once handles and counts are checked. For api/.
 // Making and asking need no lock; names are guarded by the registry's, attributes in obj/attr.
 #pragma once
 #include <mpi.h>

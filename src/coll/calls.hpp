@@ -1,4 +1,4 @@
-// The collectives as the door calls them. What follows the arguments says which form it is: nothing (blocking),
+// The collectives as the bindings call them. What follows the arguments says which form it is: nothing (blocking),
 // a place for the request (nonblocking), or hints and a place for the request (persistent). No lock is held.
 #pragma once
 #include "coll/coll.hpp"

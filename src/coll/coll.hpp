@@ -1,5 +1,5 @@
 // The collectives: for each, its arguments and the function that builds its schedule. Included by coll/, comm/, topo/
-// and the door's calls. Builders run in the calling thread, and no lock is held.
+// and the bindings' calls. Builders run in the calling thread, and no lock is held.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // The one place in coll/ where a datatype handle inside an array (alltoallw) becomes an object. Included by coll/ alone;
-// the door has checked the handles, and no lock is held.
+// the bindings have checked the handles, and no lock is held.
 #pragma once
 #include "obj/handles.hpp"
 #include "type/type.hpp"

@@ -1,4 +1,4 @@
-// Everything that makes communicators, and what ends them. Included by topo/ and the door's calls.
+// Everything that makes communicators, and what ends them. Included by topo/ and the bindings' calls.
 // All of it is collective over the processes it names; no lock is held while callbacks or messages run.
 #pragma once
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The Sessions Model: sessions, process sets, and communicators that have no parent. Included by the door.
+// The Sessions Model: sessions, process sets, and communicators that have no parent. Included by the bindings.
 // Thread-safe; Process::pool_lock guards the number of users, and is held by nobody who waits.
 #pragma once
 #include <cstdint>

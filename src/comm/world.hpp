@@ -1,4 +1,4 @@
-// The World Model's beginning and end. Included by the door; called by one thread at a time.
+// The World Model's beginning and end. Included by the bindings; called by one thread at a time.
 #pragma once
 #include <cstdint>
 

@@ -77,15 +77,15 @@ struct Peer : Link {          // Link: of Lane::pending_peers, while `pending` i
 struct Counters {             // MPI_T reads them
     uint64_t unexpected_count, unexpected_bytes, unexpected_high_bytes;
     uint64_t sent_inline, sent_eager, sent_large;
-    uint64_t pieces_bytes, attached_bytes;
+    uint64_t pipelined_bytes, attached_bytes;
     uint64_t sleeps;
 };
 
 struct Limits {               // set once at start, from control variables
     int32_t inline_max;
     int32_t eager_max;        // bytes sent unasked at most; from rendezvous_min on if the receiver wants them so
-    int32_t chunk;            // bulk bytes per cell of an eager message
-    int32_t piece;            // ... of a large one
+    int32_t fragment;         // least bytes per fragment of an eager message
+    int32_t block;            // bytes per block of a pipelined copy
     int64_t credit;           // bytes of unmatched messages kept per peer before its sends wait for their match
     bool shared_cpus;         // the ranks of the job outnumber its CPUs
     uint32_t spin_polls;      // polls before reading the clock; 1 where CPUs are shared
@@ -102,7 +102,7 @@ struct Lane : Wires {
     os::SpinLock lock;
     bool threads = false;                  // the guard must lock; constant while messages flow
     std::atomic<uint32_t> work{0};         // queued sends and transfers under way: progress has more to do than poll
-    std::atomic<uint32_t> sleepers{0};     // threads of this process that sleep at the door; any thread
+    std::atomic<uint32_t> sleepers{0};     // threads of this process that sleep at the mailbox; any thread
     std::atomic<uint64_t> disturbed_until{0};  // somebody else wants this CPU (see Idler); any thread
     std::atomic<bool> short_slices{false};     // have been asked for
     std::atomic<uint32_t> quick_yields{~0u >> 1};  // since the last long one
@@ -205,7 +205,7 @@ private:
 //   many quick ones says nothing: the whole job was interrupted, by another session.
 // docs/experiments/010-neighbours.md
 struct Idler {
-    // What the caller does next: poll again, sleep (see sleep_at_door), or see whether somebody asks what it waits for.
+    // What the caller does next: poll again, sleep (see sleep_until_woken), or see whether somebody asks what it waits for.
     enum class Next : uint8_t { poll, sleep, listen };
     explicit Idler(Lane& l) : lane_(l) {}
     void moved() { polls_ = 0; }
@@ -244,7 +244,7 @@ private:
 // for included. Both branches take the guard between `sleepers` and that look, and whoever completes something does so under
 // the guard before it reads `sleepers`: so one of the two sees the other.
 template <class Look>
-void sleep_at_door(Lane& l, uint32_t timeout_us, Look&& last_look) {
+void sleep_until_woken(Lane& l, uint32_t timeout_us, Look&& last_look) {
     const uint32_t seen = l.local_word.load(std::memory_order_acquire);
     const bool wired = l.any();
     Wires::Seen at_wires{};

@@ -16,7 +16,7 @@ using lane::LaneGuard;
 
 namespace {
 
-// Litmus of sleep_at_door/wake_sleepers: no completion by another thread of the process is slept through. A lost wake-up shows
+// Litmus of sleep_until_woken/wake_sleepers: no completion by another thread of the process is slept through. A lost wake-up shows
 // as a sleep that ends by its time-out.
 void no_completion_is_slept_through(Lane& l) {
     constexpr int rounds = 3000;
@@ -37,7 +37,7 @@ void no_completion_is_slept_through(Lane& l) {
     for (int i = 1; i <= rounds; ++i) {
         auto done = [&] { return completed.load(std::memory_order_acquire) == i; };
         const uint64_t start = os::now_ns();
-        while (!done()) lane::sleep_at_door(l, timeout_us, done);
+        while (!done()) lane::sleep_until_woken(l, timeout_us, done);
         longest_ns = std::max(longest_ns, os::now_ns() - start);
         seen.store(i);
     }

@@ -33,7 +33,7 @@ Group* take_object(Process& p) {
 void release(Process& p, Group& g) {
     if (&g == &group_empty || g.refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     free(g.ranks);
-    if (Route* routes = g.routes.exchange(nullptr, std::memory_order_relaxed)) free(routes - route_chairs);
+    if (Route* routes = g.routes.exchange(nullptr, std::memory_order_relaxed)) free(routes - route_sentinels);
     g.ranks = nullptr;
     g.kind = Kind::dead;
     SpinGuard guard(p.pool_lock);

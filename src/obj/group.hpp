@@ -13,7 +13,7 @@ struct Process;
 struct Comm;
 
 struct Route;
-inline constexpr int32_t route_chairs = 3;  // routes[-3..-1]: MPI_PROC_NULL and the two impossible ranks
+inline constexpr int32_t route_sentinels = 3;  // routes[-3..-1]: MPI_PROC_NULL and the two impossible ranks
 
 struct Group : Object {
     int32_t size;

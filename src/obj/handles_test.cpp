@@ -50,7 +50,7 @@ TEST(Handles, SmallNumbersOfTheOtherKinds) {
     }
     EXPECT_EQ(comms, 2);         // WORLD and SELF
     EXPECT_EQ(groups, 1);        // the empty one
-    EXPECT_EQ(requests, 1);      // null has a chair
+    EXPECT_EQ(requests, 1);      // null has a sentinel
     EXPECT_EQ(errhandlers, 3);
     EXPECT_EQ(messages, 1);      // MPI_MESSAGE_NO_PROC
     EXPECT_EQ(info_of(p, MPI_INFO_NULL), nullptr);

@@ -47,8 +47,8 @@ lane::Limits limits_of(const Settings& s, const boot::Job& job) {
     const lane::Machine machine = lane::know_machine();
     const auto chosen = [](int64_t setting, bool automatic) { return setting == 0 ? automatic : setting == 2; };
     return lane::Limits{
-        static_cast<int32_t>(s.inline_max), static_cast<int32_t>(s.eager_max), static_cast<int32_t>(s.chunk),
-        static_cast<int32_t>(s.piece), s.credit,
+        static_cast<int32_t>(s.inline_max), static_cast<int32_t>(s.eager_max), static_cast<int32_t>(s.fragment),
+        static_cast<int32_t>(s.block), s.credit,
         shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
         s.cma != 0, chosen(s.large, machine.split_cma), chosen(s.claim, machine.claims_lines), os::last_cache_bytes() / 4 * 3};
 }

@@ -1,6 +1,6 @@
 // The Process: all state of this rank hangs from it (no globals). Include from p2p/ upwards.
 // `process` is the one pointer to it; it starts at a static Process whose communicators are "not initialised", so that
-// the door's ordinary path finds out without a test of its own.
+// the bindings' ordinary path finds out without a test of its own.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -31,7 +31,7 @@ enum class ThreadLevel : uint8_t { single, funneled, serialized, multiple };
 struct Registry;
 
 struct Process {
-    // What the door reads on every call, in one line.
+    // What the bindings read on every call, in one line.
     Comm* comms[3];              // MPI_COMM_NULL, MPI_COMM_WORLD, MPI_COMM_SELF
     lane::Lane* lane;            // lane 0; more of them come with threads
     std::atomic<Phase> phase;

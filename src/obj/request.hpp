@@ -95,7 +95,7 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
     uint32_t order() const { return state.load(std::memory_order_relaxed) >> order_shift; }
     void set_order(uint32_t n) { state.store(n << order_shift | pending, std::memory_order_relaxed); }
 };
-// MPI_REQUEST_NULL's chair: never pending, never freed.
+// MPI_REQUEST_NULL's sentinel: never pending, never freed.
 extern WEFT_HIDDEN Request null_request;
 
 // Whose error handler serves the next error that this thread's call reports: for calls that learn it late, because they

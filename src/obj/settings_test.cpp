@@ -49,7 +49,7 @@ TEST(Settings, DefaultsThenEnvironment) {
             EXPECT_STREQ(value, "split");
             EXPECT_STREQ(origin, "environment");
         }
-        if (settings_table[i].field == &Settings::chunk) {
+        if (settings_table[i].field == &Settings::fragment) {
             EXPECT_STREQ(origin, "default");
         }
     }
@@ -57,7 +57,7 @@ TEST(Settings, DefaultsThenEnvironment) {
 
 TEST(Settings, BadValuesNameTheVariableTheValueAndWhatIsAllowed) {
     const char* bad[][2] = {{"WEFT_CMA", "perhaps"}, {"WEFT_CREDIT", "-1"}, {"WEFT_CREDIT", "4X"}, {"WEFT_CREDIT", "9999999G"},
-                            {"WEFT_INLINE_MAX", "49"}, {"WEFT_CHUNK", ""}, {"WEFT_LARGE", "pie"}};
+                            {"WEFT_INLINE_MAX", "49"}, {"WEFT_FRAGMENT", ""}, {"WEFT_LARGE", "pie"}};
     for (auto& [name, value] : bad) {
         Environment e(name, value);
         Settings s;

@@ -10,7 +10,7 @@ namespace weft::p2p {
 
 namespace {
 
-// Element of a user's array to request; the null handle has a chair.
+// Element of a user's array to request; the null handle has a sentinel.
 Request* request_at(Request* handle) { return obj::request_of(reinterpret_cast<MPI_Request>(handle)); }
 Request* raw_null() { return reinterpret_cast<Request*>(MPI_REQUEST_NULL); }
 

@@ -1,4 +1,4 @@
-// The two-sided and request calls of the standard beyond plain send and receive. Included by the door; no lock is held by
+// The two-sided and request calls of the standard beyond plain send and receive. Included by the bindings; no lock is held by
 // callers. A single request comes resolved and is set to null when it is gone; arrays are the user's own, of raw handles.
 #pragma once
 #include "p2p/p2p.hpp"

@@ -1,5 +1,5 @@
 // The two-sided calls made of other ones: persistent sends and receives, a send and a receive in one request, buffered
-// sends, generalized requests. Included by the door; all of them are special requests over plain ones. No lock is held
+// sends, generalized requests. Included by the bindings; all of them are special requests over plain ones. No lock is held
 // by callers; the list of buffered messages has a leaf lock of its own.
 #pragma once
 #include <mpi.h>

@@ -13,12 +13,12 @@ using wire::Header;
 
 namespace {
 
-// Whole pages, so that four fragments keep both sides busy, eight where they are 16 KiB or more; WEFT_CHUNK where that would be
+// Whole pages, so that four fragments keep both sides busy, eight where they are 16 KiB or more; WEFT_FRAGMENT where that would be
 // less: smaller ones cost more in headers than they gain.
 int64_t fragment_of(const Lane& l, int peer, int64_t bytes) {
     const int64_t quarter = (bytes / 4 + 4095) & ~int64_t{4095}, eighth = (bytes / 8 + 4095) & ~int64_t{4095};
     const int64_t n = quarter < 16 * 1024 ? quarter : eighth < 16 * 1024 ? 16 * 1024 : eighth < 32 * 1024 ? eighth : 32 * 1024;
-    const int64_t chosen = n > l.limits.chunk ? n : l.limits.chunk, largest = l.largest_chunk(peer);
+    const int64_t chosen = n > l.limits.fragment ? n : l.limits.fragment, largest = l.largest_chunk(peer);
     return chosen < largest ? chosen : largest;
 }
 

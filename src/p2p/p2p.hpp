@@ -1,6 +1,6 @@
-// Two-sided messages: what the door and the collectives call. Matching is by (context, source, tag), in order.
+// Two-sided messages: what the bindings and the collectives call. Matching is by (context, source, tag), in order.
 // Thread-safe at every level that was asked for: each call takes the lane's guard itself; none runs user code under it.
-// Ranks and tags have been checked by the caller (the door): tag >= 0 or any_tag, Comm::valid_peer(rank).
+// Ranks and tags have been checked by the caller (the bindings): tag >= 0 or any_tag, Comm::valid_peer(rank).
 #pragma once
 #include "base/err.hpp"
 #include "obj/comm.hpp"

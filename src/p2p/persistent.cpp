@@ -26,7 +26,7 @@ void arm(LaneGuard&, Persistent& r) {
 Err start_receiving(Process& p, Persistent& r) {
     LaneGuard g(lane_of(p, r));
     arm(g, r);
-    const obj::Route& from = r.comm->routes[r.where.rank];  // MPI_ANY_SOURCE has a chair there
+    const obj::Route& from = r.comm->routes[r.where.rank];  // MPI_ANY_SOURCE has a sentinel there
     const bool none = (g.lane.unexpected_count.load(std::memory_order_relaxed) | g.lane.wildcards) == 0;
     if (WEFT_LIKELY(none && from.way == obj::Route::shm && r.tag >= 0)) post_exact(g, r);
     else start_receive(g, p, r);

@@ -83,7 +83,7 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
             const lane::Idler::Next next = idler.idle();
             // Another thread may complete what this one waits for just before it would hear of it: so `done` is asked last.
             if (next == lane::Idler::Next::sleep)
-                lane::sleep_at_door(*p.lane, p.lane->limits.longest_sleep_us, [&] { return progress(p) || (over = done()); });
+                lane::sleep_until_woken(*p.lane, p.lane->limits.longest_sleep_us, [&] { return progress(p) || (over = done()); });
             else if (next == lane::Idler::Next::listen) {
                 check_wires(p);
                 if (!told) told = tell_if_asked(p, idler.waited_ns(), blocking);

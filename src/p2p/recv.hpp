@@ -69,7 +69,7 @@ WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
 // taken. False: nothing happened, go the slow way.
 WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Request** out) {
     Lane& l = lane_of(p, c, e.tag, Direction::receive);
-    // MPI_ANY_SOURCE (-1) has a chair of its own in routes[], so it takes the slow way; so does MPI_PROC_NULL.
+    // MPI_ANY_SOURCE (-1) has a sentinel of its own in routes[], so it takes the slow way; so does MPI_PROC_NULL.
     if (WEFT_UNLIKELY(c.routes[e.rank].way != obj::Route::shm || !type::is_dense(*b.type) || !obj::is_predefined(c)))
         return false;
     lane::LaneTry guard(l);
@@ -122,7 +122,7 @@ WEFT_INLINE bool wait_posted(Process& p, Request& r, Status* s) {
     {
         LaneGuard g(l);
         if (!r.receives_plainly()) return false;
-        const obj::Route& from = r.comm->routes[r.rank];  // MPI_ANY_SOURCE has a chair there
+        const obj::Route& from = r.comm->routes[r.rank];  // MPI_ANY_SOURCE has a sentinel there
         if (from.way != obj::Route::shm) return false;
         in = &l.shm.in[from.peer];
     }

@@ -73,7 +73,7 @@ bool send_data(LaneGuard& g, Rndv& m) {
     Cell* c = l.reserve(m.peer);
     if (c == nullptr) return false;
     Data q{};
-    const auto size = static_cast<uint64_t>(l.limits.piece < l.largest_chunk(m.peer) ? l.limits.piece : l.largest_chunk(m.peer));
+    const auto size = static_cast<uint64_t>(l.limits.block < l.largest_chunk(m.peer) ? l.limits.block : l.largest_chunk(m.peer));
     char* to = l.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
     const uint64_t at = to != nullptr ? shm::claim(t, size) : t.limit;
     if (at >= t.limit) {
@@ -224,7 +224,7 @@ void arrive_data(LaneGuard& g, const Data& q, const char* chunk) {
     if (m == nullptr || m->request == nullptr) return;
     store_chunk(l, *m->request, static_cast<int64_t>(q.at), chunk, q.ref.bytes, l.arriving > l.limits.cache_bytes);
     l.peers[m->peer].idle = 0;
-    l.counters.pieces_bytes += q.ref.bytes;
+    l.counters.pipelined_bytes += q.ref.bytes;
     shm::add_copied(m->transfer->arrived.by[Transfer::receiver], q.ref.bytes);
 }
 

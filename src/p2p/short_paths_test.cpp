@@ -11,7 +11,7 @@ using namespace weft;
 using namespace weft::test;
 using obj::ThreadLevel;
 
-// A call as the door makes it: the attempt, then the slow way.
+// A call as the bindings make it: the attempt, then the slow way.
 Err started(Process& p, p2p::Request* r) { return p2p::start_inline(p, &r) ? Err::ok : p2p::start(p, &r); }
 Err waited(Process& p, p2p::Request*& r, p2p::Status* s) {
     return p2p::wait_inline(p, &r, s) ? Err::ok : p2p::wait_request(p, &r, s);

@@ -1,6 +1,6 @@
 // Partitioned communication: a message whose sender's threads mark its partitions ready one by one. Each of the sender's
 // partitions travels as one internal message as soon as it is marked; both sides may divide the buffer differently.
-// Included by the door. No lock is held by callers; Engine::lock (below) guards lists only and is a leaf.
+// Included by the bindings. No lock is held by callers; Engine::lock (below) guards lists only and is a leaf.
 #pragma once
 #include <cstdint>
 

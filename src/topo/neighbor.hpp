@@ -1,4 +1,4 @@
-// The neighbourhood collectives: builders for the engine of coll/. Included by the door's calls; no lock is held.
+// The neighbourhood collectives: builders for the engine of coll/. Included by the bindings' calls; no lock is held.
 #pragma once
 #include "coll/calls.hpp"
 #include "topo/topo.hpp"

@@ -61,14 +61,14 @@ struct Graph {
     }
 };
 
-struct Chair {
+struct Slot {
     Seat seat;
     int32_t process;
 };
 
 // Chairs of one core side by side, then those of one package, and so on.
 int by_place(const void* left, const void* right) {
-    const Chair &a = *static_cast<const Chair*>(left), &b = *static_cast<const Chair*>(right);
+    const Slot &a = *static_cast<const Slot*>(left), &b = *static_cast<const Slot*>(right);
     if (a.seat.node != b.seat.node) return a.seat.node < b.seat.node ? -1 : 1;
     for (int level = 0; level < levels; level++)
         if (a.seat.place.at[level] != b.seat.place.at[level]) return a.seat.place.at[level] < b.seat.place.at[level] ? -1 : 1;
@@ -76,7 +76,7 @@ int by_place(const void* left, const void* right) {
 }
 
 // What each free node has to do with those seated so far, level by level: the weight of its edges to nodes in the same
-// instance as the chair that is to be filled next.
+// instance as the slot that is to be filled next.
 struct Ties {
     int32_t nodes;
     Scratch<int64_t> at;  // [level][node]
@@ -112,14 +112,14 @@ struct Ties {
         }
         return best;
     }
-    void seat(const Graph& g, int32_t node, const Seat& chair) {
+    void seat(const Graph& g, int32_t node, const Seat& slot) {
         seated[node] = true;
         for (int level = 0; level < levels; level++) {
-            if (chair.place.at[level] < 0) continue;
+            if (slot.place.at[level] < 0) continue;
             for (int64_t i = g.first[node]; i < g.first[node + 1]; i++) at[int64_t{level} * nodes + g.other[i]] += g.weight[i];
         }
     }
-    // The next chair begins a new instance at the levels where it does not share the last one's.
+    // The next slot begins a new instance at the levels where it does not share the last one's.
     void go_on(const Seat& from, const Seat& to) {
         for (int level = 0; level < levels; level++)
             if (!comm::share(from, to, level)) memset(&at[int64_t{level} * nodes], 0, static_cast<size_t>(nodes) * sizeof(int64_t));
@@ -128,25 +128,25 @@ struct Ties {
 
 Err fill_chairs(const Seat* seats, const Graph& g, int32_t* process_of) {
     int32_t n = g.nodes;
-    Scratch<Chair> chairs(n);
+    Scratch<Slot> slots(n);
     Ties ties(n);
-    if (!chairs || !ties.at || !ties.seated) return no_memory();
+    if (!slots || !ties.at || !ties.seated) return no_memory();
     for (int32_t i = 0; i < n; i++) {
-        chairs[i] = {seats[i], i};
+        slots[i] = {seats[i], i};
         ties.seated[i] = false;
     }
-    qsort(chairs.get(), static_cast<size_t>(n), sizeof(Chair), by_place);
+    qsort(slots.get(), static_cast<size_t>(n), sizeof(Slot), by_place);
     memset(ties.at.get(), 0, static_cast<size_t>(n) * levels * sizeof(int64_t));
     for (int32_t i = 0; i < n; i++) {
         int32_t node = ties.strongest(g);
-        process_of[node] = chairs[i].process;
-        ties.seat(g, node, chairs[i].seat);
-        if (i + 1 < n) ties.go_on(chairs[i].seat, chairs[i + 1].seat);
+        process_of[node] = slots[i].process;
+        ties.seat(g, node, slots[i].seat);
+        if (i + 1 < n) ties.go_on(slots[i].seat, slots[i + 1].seat);
     }
     return Err::ok;
 }
 
-// What node `a` would gain on the chair of `b`, their own edges left out: those stay as long as they are.
+// What node `a` would gain on the slot of `b`, their own edges left out: those stay as long as they are.
 int64_t gain(const Seat* seats, const Graph& g, const int32_t* process_of, int32_t a, int32_t b) {
     int64_t sum = 0;
     const Seat &from = seats[process_of[a]], &to = seats[process_of[b]];

@@ -1,5 +1,5 @@
 // Virtual topologies: Cartesian, graph and distributed graph, and who is whose neighbour. Included by topo/ and the
-// door's calls. What is attached to a communicator never changes; no lock is held.
+// bindings' calls. What is attached to a communicator never changes; no lock is held.
 #pragma once
 #include <cstdint>
 

@@ -264,7 +264,7 @@ void stream_is_whole_and_in_order(bool claim_lines) {
 TEST(Shm, ConcurrentStreamIsWholeAndInOrder) { stream_is_whole_and_in_order(false); }
 TEST(Shm, ConcurrentStreamIsWholeAndInOrderWhereLinesAreClaimed) { stream_is_whole_and_in_order(true); }
 
-// Litmus of sleep/ring_bell: no message is slept through, however the two meet. A lost wake-up shows as a sleep that ends
+// Litmus of sleep/ring_doorbell: no message is slept through, however the two meet. A lost wake-up shows as a sleep that ends
 // by its time-out.
 TEST(Shm, NoWakeUpIsLost) {
     const size_t bytes = wire::shm::Layout{2}.bytes();

@@ -1,5 +1,5 @@
 """Every function with one bad argument at a time: the error class must be that of the argument's kind, whatever the
-function. The calls never get past the door, so functions that are not implemented are held to the same rules."""
+function. The calls never get past the argument checks, so functions that are not implemented are held to the same rules."""
 import json
 import os
 import re

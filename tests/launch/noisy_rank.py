@@ -1,4 +1,4 @@
-"""A process that calls mpiexec's door with noise: noisy_rank.py SEED PROGRAM ...; at its end it becomes the program."""
+"""A process that calls mpiexec's bootstrap socket with noise: noisy_rank.py SEED PROGRAM ...; at its end it becomes the program."""
 import os
 import random
 import socket

@@ -193,7 +193,7 @@ class Pmi(unittest.TestCase):
         self.assertRegex(results[0][2], r"^weft: process \d+ waits in MPI_Init for the launcher's barrier since 3 s: have all ranks come to MPI_Init\?\n$")
         self.assertEqual(results[1][2], "")
 
-    def test_a_stranger_at_the_meeting(self):
+    def test_a_stranger_at_the_exchange(self):
         # It knows the name and says nothing; rank 0 turns to the next after its time.
         def change(command, answer):
             if command == "get":

@@ -1,4 +1,4 @@
-// Derived datatypes and operations through the door: envelopes and contents of both widths, messages between different
+// Derived datatypes and operations through the bindings: envelopes and contents of both widths, messages between different
 // layouts, elements of a partial message, Pack and external32, user operations, and the errors of all these.
 #include <stddef.h>
 

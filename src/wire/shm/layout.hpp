@@ -34,11 +34,11 @@ struct Control {
 };
 
 // How a rank is called and woken.
-struct Door {
+struct Mailbox {
     alignas(64) std::atomic<uint32_t> word;           // futex; counts the bells rung
     std::atomic<uint32_t> asleep;
     std::atomic<int32_t> pid;                         // 0 until the rank has joined
-    alignas(64) std::atomic<uint64_t> bells[max_ranks / 64];  // one bit per sender whose ring is not being polled
+    alignas(64) std::atomic<uint64_t> doorbells[max_ranks / 64];  // one bit per sender whose ring is not being polled
     alignas(64) std::atomic<uint32_t> eager_max;      // a hint: bytes of a message that this rank wants without an offer; 0: not known yet
 };
 
@@ -69,9 +69,9 @@ struct alignas(64) Transfer {
 struct Layout {
     int ranks;
     static constexpr size_t page(size_t n) { return (n + 4095) / 4096 * 4096; }
-    size_t door(int r) const { return page(sizeof(Door)) * static_cast<size_t>(r); }
+    size_t mailbox(int r) const { return page(sizeof(Mailbox)) * static_cast<size_t>(r); }
     size_t transfers(int r) const {
-        return door(ranks) + sizeof(Transfer) * transfers_per_rank * static_cast<size_t>(r);
+        return mailbox(ranks) + sizeof(Transfer) * transfers_per_rank * static_cast<size_t>(r);
     }
     size_t pair(int to, int from) const {
         return static_cast<size_t>(to) * static_cast<size_t>(ranks) + static_cast<size_t>(from);

@@ -36,7 +36,7 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, bool cl
         in[p].peer = p;
         if (all_polled.load(std::memory_order_relaxed) && p != me) activate(p);
     }
-    door(me)->pid.store(os::process_id(), std::memory_order_release);
+    mailbox(me)->pid.store(os::process_id(), std::memory_order_release);
     return Err::ok;
 }
 
@@ -78,11 +78,11 @@ bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
     return pool.has_room(peer, cells, static_cast<uint32_t>(chunk));
 }
 
-void Shm::ring_bell(int peer) {
-    Door* d = door(peer);
+void Shm::ring_doorbell(int peer) {
+    Mailbox* d = mailbox(peer);
     // A bell that has been rung, and not been looked at since, has woken the peer already.
     const uint64_t bit = 1ull << (me % 64);
-    if ((d->bells[me / 64].fetch_or(bit, std::memory_order_seq_cst) & bit) != 0) return;
+    if ((d->doorbells[me / 64].fetch_or(bit, std::memory_order_seq_cst) & bit) != 0) return;
     d->word.fetch_add(1, std::memory_order_seq_cst);
     if (d->asleep.load(std::memory_order_seq_cst) != 0) os::futex_wake(d->word);
 }
@@ -97,11 +97,11 @@ void Shm::activate(int peer) {
     if (unpolled_ == 0) i.control->polled.store(1, std::memory_order_relaxed);
 }
 
-void Shm::answer_bells() {
-    Door* d = door(me);
+void Shm::answer_doorbells() {
+    Mailbox* d = mailbox(me);
     for (int w = 0; w * 64 < ranks; ++w) {
-        if (d->bells[w].load(std::memory_order_relaxed) == 0) continue;
-        uint64_t bits = d->bells[w].exchange(0, std::memory_order_acquire);  // pairs with ring_bell()
+        if (d->doorbells[w].load(std::memory_order_relaxed) == 0) continue;
+        uint64_t bits = d->doorbells[w].exchange(0, std::memory_order_acquire);  // pairs with ring_doorbell()
         for (; bits != 0; bits &= bits - 1) activate(w * 64 + __builtin_ctzll(bits));
     }
     if (++polls_ % 8192 == 0 && active_count > always_polled) sweep();
@@ -146,14 +146,14 @@ bool Shm::peek() const {
 }
 
 uint32_t Shm::sleep_prepare() {
-    Door* d = door(me);
+    Mailbox* d = mailbox(me);
     const uint32_t seen = d->word.load(std::memory_order_acquire);
     d->asleep.fetch_add(1, std::memory_order_seq_cst);
     // Bells rung so far are forgotten, so that the next one is a first one, which wakes. The poll that follows finds what they
     // were rung for. Where they say which rings to poll, that poll looks at them.
     if (all_polled.load(std::memory_order_relaxed))
-        for (int w = 0; w * 64 < ranks; ++w) d->bells[w].exchange(0, std::memory_order_seq_cst);
-    else answer_bells();
+        for (int w = 0; w * 64 < ranks; ++w) d->doorbells[w].exchange(0, std::memory_order_seq_cst);
+    else answer_doorbells();
     stop_polling();
     return seen;
 }
@@ -168,7 +168,7 @@ void Shm::stop_polling() {
 
 // Not while a thread of this rank sleeps: whoever polls now may leave before that one wakes.
 void Shm::resume_polling() {
-    if (door(me)->asleep.load(std::memory_order_relaxed) != 0) {
+    if (mailbox(me)->asleep.load(std::memory_order_relaxed) != 0) {
         unpolled_ = messages_to_resume;
         return;
     }
@@ -176,11 +176,11 @@ void Shm::resume_polling() {
 }
 
 void Shm::sleep(uint32_t seen, uint32_t timeout_us) {
-    os::futex_wait(door(me)->word, seen, can_fence_.load(std::memory_order_relaxed) ? timeout_us : 1000);
+    os::futex_wait(mailbox(me)->word, seen, can_fence_.load(std::memory_order_relaxed) ? timeout_us : 1000);
 }
 
 void Shm::wake_self() {
-    Door* d = door(me);
+    Mailbox* d = mailbox(me);
     d->word.fetch_add(1, std::memory_order_seq_cst);
     os::futex_wake(d->word);
 }

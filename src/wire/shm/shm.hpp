@@ -1,9 +1,9 @@
-// The shared-memory wire: one ring per ordered pair of ranks, and one door per rank. A send writes one cache line that
+// The shared-memory wire: one ring per ordered pair of ranks, and one mailbox per rank. A send writes one cache line that
 // its receiver is polling; nothing else is shared on that path. Ends belong to one lane and are touched under its guard,
 // except peek(), which any thread may call.
 //
 // Finding the non-empty rings: a rank polls its active rings only. A writer whose ring is not polled rings the bell
-// (a bit in the reader's door). The reader that stops polling pays for it: it clears `polled`, fences all cores
+// (a bit in the reader's mailbox). The reader that stops polling pays for it: it clears `polled`, fences all cores
 // (os::heavy_fence), and polls once more; writers just load a flag. The fence interrupts other CPUs (15 us), so after a sleep
 // the rings stay unpolled, and writers go on ringing, until 64 messages have come without another sleep.
 #pragma once
@@ -71,7 +71,7 @@ struct Shm {
     WEFT_INLINE void notify(int peer, const Out& o) {
         // The reader that clears `polled` fences for us, so a plain load after the store is enough (see sleep_prepare).
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (WEFT_UNLIKELY(o.control->polled.load(std::memory_order_relaxed) == 0)) ring_bell(peer);
+        if (WEFT_UNLIKELY(o.control->polled.load(std::memory_order_relaxed) == 0)) ring_doorbell(peer);
     }
 
     // `bytes` <= largest_chunk.
@@ -94,8 +94,8 @@ struct Shm {
     }
 
     // Up to how many bytes this rank, or `peer`, wants messages eagerly; 0: it has not said so yet.
-    void want_eager(uint32_t bytes) { door(me)->eager_max.store(bytes, std::memory_order_relaxed); }
-    uint32_t eager_wanted_by(int peer) const { return door(peer)->eager_max.load(std::memory_order_relaxed); }
+    void want_eager(uint32_t bytes) { mailbox(me)->eager_max.store(bytes, std::memory_order_relaxed); }
+    uint32_t eager_wanted_by(int peer) const { return mailbox(peer)->eager_max.load(std::memory_order_relaxed); }
 
     // While held, reserve() finds nothing for `peer`: sends queue behind those that already wait.
     void hold(int peer) {
@@ -126,7 +126,7 @@ struct Shm {
     template <class S>
     bool poll(S&& sink) {
         bool moved = false;
-        if (WEFT_UNLIKELY(!all_polled.load(std::memory_order_relaxed))) answer_bells();
+        if (WEFT_UNLIKELY(!all_polled.load(std::memory_order_relaxed))) answer_doorbells();
         for (int i = 0; i < active_count; ++i)
             moved |= poll_from(in[active[i]], sink);
         return moved;
@@ -196,13 +196,13 @@ struct Shm {
     // under the guard. Without the heavy fence, sleep() returns after a millisecond.
     uint32_t sleep_prepare();
     void sleep(uint32_t seen, uint32_t timeout_us);
-    void wake() { door(me)->asleep.fetch_sub(1, std::memory_order_seq_cst); }
-    // Wakes whoever sleeps at this rank's own door (another thread of this process).
+    void wake() { mailbox(me)->asleep.fetch_sub(1, std::memory_order_seq_cst); }
+    // Wakes whoever sleeps at this rank's own mailbox (another thread of this process).
     void wake_self();
 
-    int pid(int peer) const { return door(peer)->pid.load(std::memory_order_acquire); }
+    int pid(int peer) const { return mailbox(peer)->pid.load(std::memory_order_acquire); }
     Control* control(int to, int from) const { return reinterpret_cast<Control*>(base_ + layout_.control(to, from)); }
-    Door* door(int r) const { return reinterpret_cast<Door*>(base_ + layout_.door(r)); }
+    Mailbox* mailbox(int r) const { return reinterpret_cast<Mailbox*>(base_ + layout_.mailbox(r)); }
     Transfer* transfer(int r, uint32_t i) const {
         return reinterpret_cast<Transfer*>(base_ + layout_.transfers(r)) + i;
     }
@@ -247,8 +247,8 @@ private:
         tell_chunk_read(i);
         return true;
     }
-    WEFT_COLD void ring_bell(int peer);
-    WEFT_COLD void answer_bells();
+    WEFT_COLD void ring_doorbell(int peer);
+    WEFT_COLD void answer_doorbells();
     void activate(int peer);
     void sweep();
     void stop_polling();

@@ -6,13 +6,13 @@
 
 namespace weft::boot {
 
-inline constexpr char meeting_key[] = "weft-meeting";
-inline constexpr size_t meeting_bytes = 192;  // of the published text, which holds no blanks
+inline constexpr char exchange_key[] = "weft-meeting";
+inline constexpr size_t exchange_bytes = 192;  // of the published text, which holds no blanks
 
 // How long what is on its way may take, in milliseconds: an answer that depends on one other process alone.
-int64_t patience_ms();
+int64_t time_limit_ms();
 
-struct Meeting {
+struct Exchange {
     char node[96];
     char name[48];
     char cookie[33];
@@ -20,29 +20,29 @@ struct Meeting {
 };
 
 // Rank 0: makes the segment and the socket, and writes the text to publish.
-Err open_meeting(Job* job, Meeting* m, char text[meeting_bytes]);
+Err open_exchange(Job* job, Exchange* m, char text[exchange_bytes]);
 // Rank 0: waits for all others and gives each the segment.
-Err hold_meeting(Job* job, Meeting* m);
+Err hold_exchange(Job* job, Exchange* m);
 // The others.
-Err come_to_meeting(Job* job, const char* text);
+Err join_exchange(Job* job, const char* text);
 // Ends the waiting of those who might still come.
-void close_meeting(Meeting* m);
+void close_exchange(Exchange* m);
 
 // `Launcher` offers publish(text), barrier() and look_up(text, bytes).
 template <class Launcher>
 Err meet(Job* job, Launcher& launcher) {
-    char text[meeting_bytes];
+    char text[exchange_bytes];
     if (job->rank != 0) {
         WEFT_TRY(launcher.barrier());
         WEFT_TRY(launcher.look_up(text, sizeof text));
-        return come_to_meeting(job, text);
+        return join_exchange(job, text);
     }
-    Meeting m;
-    Err e = open_meeting(job, &m, text);
+    Exchange m;
+    Err e = open_exchange(job, &m, text);
     if (e == Err::ok) e = launcher.publish(text);
     if (e == Err::ok) e = launcher.barrier();
-    if (e == Err::ok) e = hold_meeting(job, &m);
-    close_meeting(&m);
+    if (e == Err::ok) e = hold_exchange(job, &m);
+    close_exchange(&m);
     return e;
 }
 

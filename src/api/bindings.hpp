@@ -1,4 +1,4 @@
-// The door: what generated entry points are made of. Handles are resolved by obj/handles.hpp, arguments are checked by
+// The bindings: what generated entry points are made of. Handles are resolved by obj/handles.hpp, arguments are checked by
 // the small functions here, and everything that goes wrong ends in one of the cold functions at the end.
 // Included by api/ and the generated files alone. No lock; error handlers run with none held.
 #pragma once
@@ -10,7 +10,7 @@
 #include "obj/ints.hpp"
 #include "obj/status.hpp"
 
-namespace weft::door {
+namespace weft::bindings {
 
 inline obj::Ints ints(const int* a) { return {a, false}; }
 inline obj::Ints ints(const int64_t* a) { return {a, true}; }
@@ -147,4 +147,4 @@ Err comm_call_errhandler(obj::Process&, obj::Comm&, int code);
 Err session_call_errhandler(obj::Process&, obj::Session&, int code);
 Err file_call_errhandler(obj::Process&, obj::File*, int code);
 
-}  // namespace weft::door
+}  // namespace weft::bindings

@@ -1,4 +1,4 @@
-// The door: ranks say hello, by the inherited socket or by name, and get the job; later they say finalized or abort.
+// Bootstrap: ranks say hello, by the inherited socket or by name, and get the job; later they say finalized or abort.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "boot/meeting.hpp"
+#include "boot/exchange.hpp"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 namespace weft::boot {
 namespace {
 
-constexpr int cookie_digits = sizeof(Meeting::cookie) - 1;
+constexpr int cookie_digits = sizeof(Exchange::cookie) - 1;
 
 struct Caller {
     char cookie[cookie_digits + 1];
@@ -26,7 +26,7 @@ struct Handout {
     unsigned char key[key_bytes];
 };
 
-bool choose_names(Meeting* m) {
+bool choose_names(Exchange* m) {
     unsigned char random[cookie_digits / 2 + 12];
     if (!os::random_bytes(random, sizeof random)) return false;
     for (int i = 0; i < cookie_digits / 2; i++) snprintf(m->cookie + 2 * i, 3, "%02x", random[i]);
@@ -39,12 +39,12 @@ bool choose_names(Meeting* m) {
 
 }  // namespace
 
-int64_t patience_ms() {
+int64_t time_limit_ms() {
     const int64_t seconds = os::env_int(env_launcher_timeout, 60);
     return seconds > 0 && seconds < 1 << 20 ? seconds * 1000 : 60'000;
 }
 
-Err open_meeting(Job* job, Meeting* m, char text[meeting_bytes]) {
+Err open_exchange(Job* job, Exchange* m, char text[exchange_bytes]) {
     if (job->node_size > 1) {
         const os::SharedFile file = os::make_shared_file("weft");
         job->memfd = file.fd;   // -1 where memory cannot be shared: ranks use sockets then
@@ -54,13 +54,13 @@ Err open_meeting(Job* job, Meeting* m, char text[meeting_bytes]) {
         return fail(Err::other, "rank 0 gets no random numbers");
     m->listener = os::listen_abstract(m->name);
     if (m->listener < 0) return fail(Err::other, "rank 0 cannot make the socket for its peers");
-    snprintf(text, meeting_bytes, "%s!%s!%s", m->node, m->name, m->cookie);
+    snprintf(text, exchange_bytes, "%s!%s!%s", m->node, m->name, m->cookie);
     return Err::ok;
 }
 
-void close_meeting(Meeting* m) { os::close_fd(&m->listener); }
+void close_exchange(Exchange* m) { os::close_fd(&m->listener); }
 
-Err hold_meeting(Job* job, Meeting* m) {
+Err hold_exchange(Job* job, Exchange* m) {
     uint64_t cpus[os::cpu_words];
     os::cpu_mask(cpus);
     // The peers' sockets, kept until all have come: only then is it known how many CPUs they have together.
@@ -70,11 +70,12 @@ Err hold_meeting(Job* job, Meeting* m) {
     int have = 0;
     while (have < job->size - 1) {
         // All ranks have passed the launcher's barrier, so the next one is on its way; first it asks the launcher.
-        if (!os::wait_readable(m->listener, 2 * patience_ms())) break;
+        if (!os::wait_readable(m->listener, 2 * time_limit_ms())) break;
         int s = os::accept_one(m->listener);
         if (s < 0) break;
         Caller c;
-        bool good = os::peer_is_same_user(s) && os::wait_readable(s, patience_ms()) && os::receive_message(s, &c, sizeof c, nullptr, 0) == int64_t(sizeof c) &&
+        bool good = os::peer_is_same_user(s) && os::wait_readable(s, time_limit_ms()) &&
+                    os::receive_message(s, &c, sizeof c, nullptr, 0) == int64_t(sizeof c) &&
                     memcmp(c.cookie, m->cookie, sizeof c.cookie) == 0;
         if (!good) {
             os::close_fd(&s);
@@ -95,11 +96,11 @@ Err hold_meeting(Job* job, Meeting* m) {
     }
     os::unmap(peers, bytes);
     return all ? Err::ok : fail(Err::other, "rank 0 could not give every rank what they need to meet: %d of %d others came, and no other for %lld s "
-                                "(%s sets half that time)", have, job->size - 1, static_cast<long long>(patience_ms() / 500), env_launcher_timeout);
+                                "(%s sets half that time)", have, job->size - 1, static_cast<long long>(time_limit_ms() / 500), env_launcher_timeout);
 }
 
-Err come_to_meeting(Job* job, const char* text) {
-    Meeting m{};
+Err join_exchange(Job* job, const char* text) {
+    Exchange m{};
     // Widths are the fields' sizes less their closing 0.
     if (sscanf(text, "%95[^!]!%47[^!]!%32[^!]", m.node, m.name, m.cookie) != 3)
         return fail(Err::other, "rank 0 published \"%.60s\", which is no place of Weft's; are all ranks the same program?", text);
@@ -113,12 +114,12 @@ Err come_to_meeting(Job* job, const char* text) {
     memcpy(c.cookie, m.cookie, sizeof c.cookie);
     os::cpu_mask(c.cpus);
     Handout h;
-    bool good = s >= 0 && os::peer_is_same_user(s) && os::send_message(s, &c, sizeof c, nullptr, 0) && os::wait_readable(s, 4 * patience_ms()) &&
+    bool good = s >= 0 && os::peer_is_same_user(s) && os::send_message(s, &c, sizeof c, nullptr, 0) && os::wait_readable(s, 4 * time_limit_ms()) &&
                 os::receive_message(s, &h, sizeof h, &job->memfd, 1) == int64_t(sizeof h);
     os::close_fd(&s);
     if (!good)
         return fail(Err::other, "could not hear of the job from rank 0 within %lld s (%s sets a quarter of that time)",
-                    static_cast<long long>(patience_ms() / 250), env_launcher_timeout);
+                    static_cast<long long>(time_limit_ms() / 250), env_launcher_timeout);
     job->id = h.id;
     memcpy(job->key, h.key, sizeof job->key);
     job->cpus = h.cpus;

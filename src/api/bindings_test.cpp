@@ -1,10 +1,10 @@
-#include "api/door.hpp"
+#include "api/bindings.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace weft::door {
+namespace weft::bindings {
 namespace {
 
 // A function of the standard's shape that may be called at any time, so that arguments are all that is looked at.
@@ -117,4 +117,4 @@ TEST(Raise, WithoutAHandlerReturnsTheCode) {
 }
 
 }  // namespace
-}  // namespace weft::door
+}  // namespace weft::bindings
