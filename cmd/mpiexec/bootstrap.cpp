@@ -130,7 +130,9 @@ void Job::welcome(const Hello& h, int link) {
     if (!known) return deny(link, Say::other_job);
     if (!same_user(link, &pid)) return deny(link, Say::other_user);
     Rank& r = ranks_[size_t(h.rank)];
-    // The same process may finalise and start again (sessions); any other one is a rank's child.
+    // The same process may finalise and start again (sessions); any other one is a rank's child. That it has finalised may wait
+    // to be read still, by another socket.
+    if (r.attached && r.link >= 0 && pid == r.mpi_pid && !r.finalized) hear_rank(r, true);
     bool again = r.attached && r.finalized && pid > 0 && pid == r.mpi_pid;
     if (r.attached && !again) {
         Finalized no{protocol_magic, Say::refused};
@@ -247,7 +249,8 @@ int Job::places() {
     return places_;
 }
 
-void Job::hear_rank(Rank& r) {
+// Everything that a rank has said; or only as far as that it has finalised, since its end is not news where it attaches again.
+void Job::hear_rank(Rank& r, bool until_finalized) {
     union {
         Finalized head;
         Abort abort;
@@ -265,6 +268,7 @@ void Job::hear_rank(Rank& r) {
         }
         if (size_t(n) < sizeof m.head || m.head.magic != protocol_magic) continue;
         if (m.head.say == Say::finalized) r.finalized = true;
+        if (r.finalized && until_finalized) return;
         if (m.head.say == Say::answer && n == ssize_t(sizeof m.answer)) {
             m.answer.text[sizeof m.answer.text - 1] = 0;
             hear_answer(r, m.answer.text);

@@ -79,7 +79,7 @@ private:
     void hear_launch_socket();
     void hear_listener();
     void hear_stranger(int fd);
-    void hear_rank(Rank& r);
+    void hear_rank(Rank& r, bool until_finalized = false);
     void welcome(const weft::boot::Hello& h, int link);
     bool send_job(Rank& r, std::string* why);
     const weft::os::SharedFile& segment_of(int generation);

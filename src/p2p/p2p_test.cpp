@@ -172,6 +172,28 @@ TEST(P2p, EveryWayCarriesTheSame) {
     }
 }
 
+// A copy that the kernel refuses on the way is finished by a pipelined copy, whichever side was refused.
+TEST(P2p, AMoverThatIsRefusedIsReplaced) {
+    std::vector<char> probe(1);
+    if (!wire::shm::can_attach(os::process_id(), reinterpret_cast<uint64_t>(probe.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
+    for (const int refused : {0, 1, 2})   // the sender, the receiver, both
+        run_ranks(2, ThreadLevel::single, [refused](Process& p) {
+            constexpr size_t size = 3'000'001;
+            choose(p, true);
+            for (const int round : {0, 1, 2}) {
+                std::vector<char> data(size), want(size);
+                fill(want, 0, 1, round);
+                if (p.world_rank == 0) ASSERT_EQ(p2p::send(p, p.world, bytes(want.data(), size), {1, 1}, Mode::standard), Err::ok);
+                else ASSERT_EQ(p2p::recv(p, p.world, bytes(data.data(), size), {0, 1}, nullptr), Err::ok);
+                EXPECT_TRUE(p.world_rank == 0 || data == want) << round;
+                barrier(p);
+                // After the first one this rank's peer seems to be nobody.
+                if (refused == 2 || refused == p.world_rank) p.lane->shm.mailbox(1 - p.world_rank)->pid.store(0x7fffffff);
+                barrier(p);
+            }
+        });
+}
+
 // Where only the receive's buffer is bad the send is as good as any, and the receive says why.
 TEST(P2p, AnUnwritableBufferIsItsOwnersError) {
     constexpr size_t size = 4 << 20;

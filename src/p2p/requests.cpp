@@ -63,8 +63,7 @@ Err why_failed(const Request& r, int64_t bytes) {
     case Err::buffer:
         return fail(err, "the buffer of a message %s rank %d with tag %d cannot be %s", other, r.rank, r.tag, receive ? "written" : "read");
     case Err::other:
-        return fail(err, "the data of a message %s rank %d with tag %d could not be copied: %s", other, r.rank, r.tag,
-                    receive ? "the sender's buffer cannot be read, or the system refused to" : "the system refused to, or the receiver has ended");
+        return fail(err, "the data of a message %s rank %d with tag %d could not be copied: the sender's buffer cannot be read", other, r.rank, r.tag);
     default: return err;
     }
 }

@@ -69,18 +69,22 @@ void free_record(LaneGuard& g, Rndv& m, Link* before) {
 bool send_data(LaneGuard& g, Rndv& m) {
     Lane& l = g.lane;
     Transfer& t = *m.transfer;
-    if (t.claimed.load(std::memory_order_relaxed) >= t.limit || !l.peers[m.peer].pending.empty()) return false;
+    const bool given_back = WEFT_UNLIKELY(t.refused.load(std::memory_order_relaxed) != 0);
+    if ((t.claimed.load(std::memory_order_relaxed) >= t.limit && !given_back) || !l.peers[m.peer].pending.empty()) return false;
     Cell* c = l.reserve(m.peer);
     if (c == nullptr) return false;
     Data q{};
     const auto size = static_cast<uint64_t>(l.limits.block < l.largest_chunk(m.peer) ? l.limits.block : l.largest_chunk(m.peer));
     char* to = l.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
-    const uint64_t at = to != nullptr ? shm::claim(t, size) : t.limit;
+    uint64_t at = t.limit, n = 0;
+    if (to != nullptr && !(given_back && shm::take_back(t, size, &at, &n))) {
+        at = shm::claim(t, size);
+        n = t.limit - at < size ? t.limit - at : size;
+    }
     if (at >= t.limit) {
         l.discard(m.peer, c);
         return false;
     }
-    const uint64_t n = t.limit - at < size ? t.limit - at : size;
     if (n != q.ref.bytes) {  // what is reserved and what is sent must be the same
         l.discard(m.peer, c);
         to = l.reserve_bulk(m.peer, n, &q.ref);
@@ -107,6 +111,10 @@ bool attach(LaneGuard& g, Rndv& m) {
     if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;  // the sender's line: looked at late
     if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
     const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending ? Transfer::sender : Transfer::receiver);
+    if (WEFT_UNLIKELY(t.refused.load(std::memory_order_relaxed) != 0)) {
+        l.peers[m.peer].attach = -1;
+        l.want_eager(INT32_MAX);
+    }
     l.counters.attached_bytes += n;
     l.notify(m.peer);  // it may wait for the last block
     return n != 0;
@@ -125,7 +133,7 @@ bool sender_is_away(Lane& l, const Rndv& m) {
 // for its sender; only that one counts rounds, as the sender, too, goes one by one.
 bool move_block(LaneGuard& g, Rndv& m, bool& waited) {
     const Transfer& t = *m.transfer;
-    const bool pipelined = t.block == 0;
+    const bool pipelined = t.block == 0 || t.refused.load(std::memory_order_relaxed) != 0;
     if (m.sending && pipelined) return send_data(g, m);
     if (t.to == 0) return false;
     if (pipelined) {
@@ -142,7 +150,7 @@ void note_fault(const Rndv& m, Request& r) {
     if (WEFT_LIKELY(fault == Transfer::none)) return;
     const bool own = fault == (m.sending ? Transfer::senders_buffer : Transfer::receivers_buffer);
     if (own) r.error = static_cast<uint8_t>(Err::buffer);
-    else if (!m.sending || fault == Transfer::refused) r.error = static_cast<uint8_t>(Err::other);
+    else if (!m.sending) r.error = static_cast<uint8_t>(Err::other);
 }
 
 // This side's share is done: the request completes.

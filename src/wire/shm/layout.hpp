@@ -55,14 +55,20 @@ struct alignas(64) Transfer {
     std::atomic<uint32_t> fault;        // Fault: why a copy failed
     uint32_t block;                     // bytes that each side copies at once by split CMA; 0: pipelined copy. The receiver's choice
     alignas(64) std::atomic<uint64_t> claimed;  // bytes given to a copier
+    // A block that the kernel refused to copy for a side, and gave back: the sender moves it by pipelined copy. Written once by
+    // that side, `end` last with release; from then on `at` is the sender's.
+    struct GivenBack {
+        std::atomic<uint64_t> at, end;
+    } given_back[2];
+    std::atomic<uint32_t> refused;              // some block was: no more is copied by the kernel
     // Bytes copied, by which side: each number has one writer. The sender looks at `left` all the time, the receiver at
-    // `arrived`; with pieces each writes the same line that it looks at, and none goes to and fro.
+    // `arrived`; in a pipelined copy each writes the line that it looks at, and none goes to and fro.
     struct alignas(64) Copied {
         std::atomic<uint64_t> by[2];
     } left, arrived;                            // left the sender's buffer; are in the receiver's
     enum Side : uint8_t { sender, receiver };
     enum State : uint32_t { offered, accepted };
-    enum Fault : uint32_t { none, senders_buffer, receivers_buffer, refused };  // which memory is not there, or the kernel said no
+    enum Fault : uint32_t { none, senders_buffer, receivers_buffer };  // which memory is not there
 };
 
 // Offsets of the parts, for `ranks` ranks on the node.

@@ -13,6 +13,8 @@ static constexpr uint64_t reading_block = 256 * 1024;
 static void clear(Transfer& t, Transfer::Side side) {
     t.left.by[side].store(0, std::memory_order_relaxed);
     t.arrived.by[side].store(0, std::memory_order_relaxed);
+    t.given_back[side].at.store(0, std::memory_order_relaxed);
+    t.given_back[side].end.store(0, std::memory_order_relaxed);
 }
 
 void offer(Transfer& t, const void* from, uint64_t bytes) {
@@ -23,6 +25,7 @@ void offer(Transfer& t, const void* from, uint64_t bytes) {
     t.receiver_done.store(0, std::memory_order_relaxed);
     t.fault.store(Transfer::none, std::memory_order_relaxed);
     t.claimed.store(0, std::memory_order_relaxed);
+    t.refused.store(0, std::memory_order_relaxed);
     clear(t, Transfer::sender);
     t.state.store(Transfer::offered, std::memory_order_relaxed);  // published by the message that carries the index
 }
@@ -37,25 +40,47 @@ void accept(Transfer& t, void* to, uint64_t limit, uint32_t block) {
 
 // Whose memory is to blame for a copy that failed. The system call does not tell the two apart, so one byte at the sender's end is
 // read alone: by its owner, or by the other.
-static Transfer::Fault fault_of(int64_t result, int pid, Transfer::Side side, uint64_t from) {
-    if (result != -EFAULT) return Transfer::refused;
+static Transfer::Fault fault_of(int pid, Transfer::Side side, uint64_t from) {
     char byte;
     const int owner = side == Transfer::sender ? os::process_id() : pid;
     return os::read_process(owner, &byte, from, 1) == 1 ? Transfer::receivers_buffer : Transfer::senders_buffer;
+}
+
+static void give_back(Transfer& t, Transfer::Side side, uint64_t at, uint64_t end) {
+    t.given_back[side].at.store(at, std::memory_order_relaxed);
+    t.given_back[side].end.store(end, std::memory_order_release);  // pairs with take_back()
+    t.refused.store(1, std::memory_order_relaxed);
+}
+
+bool take_back(Transfer& t, uint64_t block, uint64_t* at, uint64_t* bytes) {
+    for (Transfer::GivenBack& g : t.given_back) {
+        const uint64_t end = g.end.load(std::memory_order_acquire);  // pairs with give_back()
+        *at = g.at.load(std::memory_order_relaxed);
+        if (*at >= end) continue;
+        *bytes = end - *at < block ? end - *at : block;
+        g.at.store(*at + *bytes, std::memory_order_relaxed);
+        return true;
+    }
+    return false;
 }
 
 uint64_t attach_block(Transfer& t, int pid, Transfer::Side side) {
     const uint64_t block = t.block != 0 ? t.block : reading_block;
     const uint64_t at = claim(t, block);
     if (at >= t.limit) return 0;
-    const uint64_t n = t.limit - at < block ? t.limit - at : block;
+    uint64_t n = t.limit - at < block ? t.limit - at : block;
     for (uint64_t done = 0; done < n;) {
         const uint64_t from = t.from + at + done, to = t.to + at + done;
         const int64_t k = side == Transfer::sender ? os::write_process(pid, to, reinterpret_cast<const void*>(from), n - done)
                                                    : os::read_process(pid, reinterpret_cast<void*>(to), from, n - done);
         if (k <= 0) {
-            t.fault.store(fault_of(k, pid, side, from), std::memory_order_relaxed);
-            break;  // the rest counts as copied, so that both sides end and report it
+            if (k == -EFAULT) {
+                t.fault.store(fault_of(pid, side, from), std::memory_order_relaxed);
+                break;  // the rest counts as copied, so that both sides end and report it
+            }
+            give_back(t, side, at + done, at + n);
+            n = done;
+            break;
         }
         done += static_cast<uint64_t>(k);
     }

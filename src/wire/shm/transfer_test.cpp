@@ -74,9 +74,19 @@ TEST(Transfer, ABadAddressEndsBothSidesAndSaysWhose) {
         }
     auto t = std::make_unique<Transfer>();
     offer(*t, from.data(), from.size());
-    accept(*t, to.data(), from.size(), 4096);
-    while (attach_block(*t, 0x7fffffff, Transfer::receiver) != 0) {}   // nobody
-    EXPECT_EQ(t->fault.load(), Transfer::refused);
+    accept(*t, to.data(), from.size(), 40960);
+    EXPECT_EQ(attach_block(*t, 0x7fffffff, Transfer::receiver), 0u);   // nobody
+    EXPECT_EQ(t->fault.load(), Transfer::none);
+    EXPECT_EQ(t->refused.load(), 1u);
+    EXPECT_FALSE(all_arrived(*t));
+    // The sender takes it all back, in parts.
+    uint64_t at, bytes, sum = 0;
+    while (take_back(*t, 30'000, &at, &bytes)) {
+        EXPECT_EQ(at, sum);
+        EXPECT_LE(bytes, 30'000u);
+        sum += bytes;
+    }
+    EXPECT_EQ(sum, 40960u);
 }
 
 }  // namespace
