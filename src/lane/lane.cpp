@@ -4,10 +4,26 @@
 #include <cstring>
 #include <new>
 
+#include "base/assert.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
 
 namespace weft::lane {
+
+static uint32_t length_of(const Fifo& f) {
+    uint32_t n = 0;
+    for (const Link* i = f.head; i != nullptr; i = i->next) ++n;
+    return n;
+}
+
+bool Lane::is_sound() const {
+    uint32_t posted_now = 0, kept = 0, queued = length_of(rndvs);
+    for (uint32_t i = 0; i <= posted.mask; ++i) posted_now += length_of(posted.buckets[i]);
+    for (const Ring2* n = unexpected_all.next; n != &unexpected_all; n = n->next) ++kept;
+    for (const Link* n = pending_peers.head; n != nullptr; n = n->next) queued += length_of(static_cast<const Peer*>(n)->pending);
+    return posted_now == posted_count && kept == unexpected_count.load(std::memory_order_relaxed) &&
+           queued == work.load(std::memory_order_relaxed) && shm.is_sound();
+}
 
 Err Lane::open_sock(int ranks, int me, const wire::sock::Key& key) {
     sock = static_cast<wire::sock::Sock*>(aligned_alloc(64, (sizeof(wire::sock::Sock) + 63) / 64 * 64));
@@ -37,6 +53,7 @@ Err Lane::open(char* segment_base, int ranks, int me, bool can_fence, const wire
 }
 
 void Lane::close() {
+    WEFT_ASSERT(peers == nullptr || is_sound());
     if (shm.ranks > 0) shm.close();
     if (sock != nullptr) sock->close();
     free(sock);

@@ -148,6 +148,8 @@ struct Lane : Wires {
     // Whether nothing waits to be sent or moved. Any thread.
     bool has_left() const { return work.load(std::memory_order_relaxed) == 0 && (sock == nullptr || !sock->unsent()); }
     void close();
+    // For assertions: counts agree with lists, and the wire is sound. Under the guard.
+    bool is_sound() const;
     // Up to how many bytes messages to this rank need not be offered. Never taken back: a message may be under way in parts.
     void want_eager(int64_t bytes) {
         if (shm.ranks > 1) shm.want_eager(static_cast<uint32_t>(bytes));

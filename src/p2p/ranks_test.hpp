@@ -67,6 +67,7 @@ inline void run_ranks(int ranks, obj::ThreadLevel level, const std::function<voi
             EXPECT_EQ(p->lane->posted_count, 0u);
             EXPECT_EQ(p->lane->unexpected_count.load(), 0u);
             EXPECT_EQ(p->lane->ids.in_use(), 0u);
+            EXPECT_TRUE(p->lane->is_sound());
             obj::stop_process(*p);
             // The Process itself stays, as it does in a program: handles to its objects stay readable.
         });

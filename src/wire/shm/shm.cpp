@@ -52,6 +52,19 @@ void Shm::close() {
     ranks = 0;
 }
 
+bool Shm::is_sound() const {
+    for (int p = 0; p < ranks; ++p) {
+        const Out& o = out[p];
+        const In& i = in[p];
+        const uint32_t unread = o.tail - o.control->consumed.load(std::memory_order_acquire);
+        const uint32_t head = i.head.load(std::memory_order_relaxed);
+        if (unread > ring_cells || o.limit - o.tail > ring_cells) return false;
+        if (head - i.published > ring_cells || i.control->consumed.load(std::memory_order_relaxed) != i.published) return false;
+        if (o.held != 0 && o.limit != o.tail) return false;
+    }
+    return ranks == 0 || pool.is_sound();
+}
+
 bool Shm::refresh(Out& o) {
     if (o.held) return false;
     o.limit = o.control->consumed.load(std::memory_order_acquire) + ring_cells;  // pairs with publish()

@@ -44,6 +44,8 @@ struct Shm {
     // Maps its structures onto [base, base + Layout::bytes()). Err::no_mem when out of memory.
     Err open(char* base, int ranks, int me, bool can_fence, bool claim_lines = false);
     void close();
+    // For assertions: no ring holds more than it has cells, no end is ahead of the other, the pool is sound.
+    bool is_sound() const;
 
     WEFT_INLINE Cell* reserve(int peer) { return reserve(out[peer]); }
     WEFT_INLINE void commit(int peer, Cell* c, const Header& h) { commit(peer, out[peer], c, h); }
