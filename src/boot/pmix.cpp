@@ -147,7 +147,7 @@ struct Server {
 
     // A number that the launcher knows about this process, or about the whole job (any_rank).
     Err number(uint32_t rank, const char* key, int* out) {
-        Content c;
+        Content c{};
         WEFT_TRY(get(rank, key, &c));
         const bool is_number = c.type == type_uint32 || c.type == type_uint || c.type == type_int || c.type == type_int32;
         if (!is_number || c.number < 0) return failed(key, 0);
@@ -182,7 +182,7 @@ struct Server {
     }
 
     Err look_up(char* text, size_t bytes) {
-        Content c;
+        Content c{};
         WEFT_TRY(get(0, exchange_key, &c));
         if (c.type != type_string) return failed("PMIx_Get", 0);
         snprintf(text, bytes, "%s", c.text);

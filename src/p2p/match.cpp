@@ -78,7 +78,7 @@ WEFT_COLD void renumber(LaneGuard& g) {
     for (uint32_t i = 0; i <= l.posted.mask; ++i)
         while (Link* n = l.posted.buckets[i].pop()) all.push(n);
     Fifo sorted[digits];
-    for (uint32_t shift = 0; Request::last_order >> shift != 0; shift += digit) {
+    for (uint32_t shift = 0; shift < 32 && Request::last_order >> shift != 0; shift += digit) {
         while (Link* n = all.pop()) sorted[static_cast<Request*>(n)->order() >> shift & (digits - 1)].push(n);
         for (Fifo& f : sorted)
             while (Link* n = f.pop()) all.push(n);
