@@ -1,5 +1,5 @@
-// Identities of this lane's records on the wire: lane, generation and index in one number, never an address. A control message
-// that comes late or damaged finds nothing instead of memory. Included by lane.hpp; all under the lane's guard.
+// Identities of this lane's records on the wire: lane, generation and index in one number, never an address, so a late or damaged
+// control message finds no record instead of reading wrong memory. Included by lane.hpp; all under the lane's guard.
 #pragma once
 #include <cstdint>
 
@@ -20,13 +20,13 @@ public:
         s.record = record;
         return static_cast<uint64_t>(s.generation) << 32 | i;
     }
-    // What has this identity; null: nothing has it, or has it any more.
+    // The record with this identity; null if there is none, or none any more.
     void* find(uint64_t id) const {
         const auto i = static_cast<uint32_t>(id);
         if (WEFT_UNLIKELY(i >= count_ || slots_[i].generation != id >> 32)) return nullptr;
         return slots_[i].record;
     }
-    // The same, and its identity ends.
+    // The same, and ends the identity.
     void* take(uint64_t id) {
         void* const record = find(id);
         if (WEFT_UNLIKELY(record == nullptr)) return nullptr;

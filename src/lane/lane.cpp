@@ -76,7 +76,7 @@ void Idler::disturb(Lane& l) {
     if (l.limits.shared_cpus && !l.short_slices.exchange(true, std::memory_order_relaxed)) os::ask_for_slices(slice_ns);
 }
 
-// Relaxed, and lossy where threads yield at once: it tells few from many.
+// Relaxed, and increments may be lost where threads yield at once: the count only tells few from many.
 bool Idler::yielded(Lane& l, uint64_t cycles) {
     const uint32_t quick = l.quick_yields.load(std::memory_order_relaxed);
     l.quick_yields.store(cycles < long_cycles ? quick + 1 : 0, std::memory_order_relaxed);
@@ -103,7 +103,7 @@ Idler::Next Idler::idle() {
     cycles_ = now;
     if (++polls_ >= lane_.limits.spin_polls) {
         const uint32_t more = polls_ - lane_.limits.spin_polls;
-        // Reading the clock takes as long as a look.
+        // Reading the clock takes as long as a poll, so it is read at every eighth only.
         if (more % 8 == 0 || taken)
             if (const Next next = look_at_clock(more == 0); next != Next::poll) return next;
         if (yields_) {

@@ -17,38 +17,38 @@
 
 namespace weft::lane {
 
-// From this size on a receiver may gain by an offer: smaller messages are always sent eagerly.
+// Bytes from which on a rendezvous may be faster; smaller messages are always sent eagerly, unless over credit.
 inline constexpr int64_t rendezvous_min = 64 * 1024;
 
 struct Unexpected;
 
-// The nodes of an unexpected message in the buckets for wildcards, while there are any.
+// An unexpected message's nodes in the buckets for wildcards (UnexpectedTable::by_wildcards).
 struct WildNodes {
     Ring2 in[UnexpectedTable::kinds - 1];
     Unexpected* message;
 };
 
-// A message that came before its receive: on the list of all and on that of its bucket, both in order of arrival.
+// An unexpected message. It is on the list of all and on that of its bucket, both in order of arrival.
 struct Unexpected {
     Ring2 in_all;
     Ring2 in_bucket;
     wire::Header header;
     int32_t peer;
-    uint8_t sync;         // the sender waits to hear of the match
-    uint8_t offered;      // a transfer offered, not data
-    uint8_t ready;        // all data is here
+    uint8_t sync;         // the sender waits for an SSEND_ACK
+    uint8_t offered;      // an RTS, or a message to itself that was not copied: the sender has the data
+    uint8_t ready;        // all data have arrived
     uint8_t unused_;
     uint32_t transfer;    // index of the sender's descriptor, or no_transfer
     int64_t bytes;        // of the message
-    uint64_t send;        // the sender's record: its identity; of a message to this very rank its address
-    Link* taker;          // the receive that took it while data was still arriving
+    uint64_t send;        // identity of the sender's record; for a message from this rank to itself the request's address
+    Link* taker;          // the receive that matched it while data were still arriving
     char* data;           // heap copy, or null: `small`
     WildNodes* wild;      // while UnexpectedTable::by_wildcards, else null
     char small[wire::inline_bytes];
 
     static constexpr uint32_t no_transfer = UINT32_MAX;
     const char* bytes_at() const { return data != nullptr ? data : small; }
-    // The message of a node: on the list of all, in a bucket of a kind of key.
+    // The message that owns a node: of the list of all; of a bucket for keys of `kind`.
     static Unexpected* of_all(Ring2* n) { return reinterpret_cast<Unexpected*>(n); }
     static Unexpected* of_bucket(Ring2* n, uint32_t kind) {
         if (kind != 0) return reinterpret_cast<WildNodes*>(n - (kind - 1))->message;
@@ -58,19 +58,19 @@ struct Unexpected {
 static_assert(offsetof(Unexpected, in_all) == 0);
 static_assert(sizeof(Unexpected) <= 160, "10^6 unexpected messages are held to 256 MB");
 
-// What a lane remembers of one peer on the node.
+// A lane's state of one peer on this machine.
 struct Peer : Link {          // Link: of Lane::pending_peers, while `pending` is not empty
     Fifo pending;             // sends that found the ring full, in order; the wire is held meanwhile
-    int64_t sent;             // bytes of the first pending message that are under way
-    Link* open;               // the receive whose chunks are arriving
-    Unexpected* open_unexpected;
-    int64_t open_at;
-    int64_t open_bytes;
-    uint64_t open_send;       // whom to send an SSEND_ACK when the last fragment is in; 0: nobody
+    int64_t sent;             // bytes of the first pending message that have been committed
+    Link* open;               // the receive whose fragments are arriving, or:
+    Unexpected* open_unexpected;  // the unexpected message whose fragments are
+    int64_t open_at;          // its bytes that have arrived
+    int64_t open_bytes;       // all its bytes
+    uint64_t open_send;       // identity to send an SSEND_ACK to after the last fragment; 0: none is due
     int64_t unexpected_bytes; // memory that this peer's unmatched messages take here
-    uint32_t idle;            // rounds since its last piece, while one is due
-    uint32_t awaiting;        // answers that this rank waits for from it
-    int8_t attach;            // may its memory be read: 1 yes, -1 no, 0 not tried
+    uint32_t idle;            // rounds since its last rndv_data, while one is due (p2p/rndv.cpp)
+    uint32_t awaiting;        // SSEND_ACKs and ends of rendezvous that this rank waits for from it
+    int8_t attach;            // CMA to its memory: 1 works, -1 does not, 0 not tried
     bool over_credit;         // it has been told that unexpected_bytes exceeds the credit
 };
 
@@ -83,41 +83,41 @@ struct Counters {             // MPI_T reads them
 
 struct Limits {               // set once at start, from control variables
     int32_t inline_max;
-    int32_t eager_max;        // bytes sent unasked at most; from rendezvous_min on if the receiver wants them so
-    int32_t fragment;         // least bytes per fragment of an eager message
+    int32_t eager_max;        // largest eager message; from rendezvous_min on only if that is faster for the receiver
+    int32_t fragment;         // smallest fragment of an eager message, in bytes
     int32_t block;            // bytes per block of a pipelined copy
-    int64_t credit;           // bytes of unmatched messages kept per peer before its sends wait for their match
+    int64_t credit;           // bytes of unexpected messages kept per peer; beyond it the peer's sends wait for their match
     bool shared_cpus;         // the ranks of the job outnumber its CPUs
     uint32_t spin_polls;      // polls before reading the clock; 1 where CPUs are shared
     uint64_t sleep_ns;        // idle time before sleeping
-    uint32_t longest_sleep_us;  // then it looks by itself: whatever it may wait for wakes it, but mpiexec's questions do not
+    uint32_t longest_sleep_us;  // a sleep ends after this: messages end it earlier, a question of mpiexec does not
     bool attach;              // cross-memory attach may be used
-    bool split_cma;           // what large messages to this rank are moved by, where both sides can; else pipelined copy
-    bool claim_lines;         // in rings that this rank reads
-    int64_t cache_bytes;      // bytes under way from which on storing past the caches is better
+    bool split_cma;           // mover of large messages to this rank where CMA works: split CMA; else pipelined copy
+    bool claim_lines;         // claim the cache lines of the cells and chunks that this rank reads
+    int64_t cache_bytes;      // with more bytes than this arriving, data are stored past the caches
 };
 
 struct Lane : Wires {
     static constexpr uint32_t first_buckets = 64;
     os::SpinLock lock;
-    bool threads = false;                  // the guard must lock; constant while messages flow
-    std::atomic<uint32_t> work{0};         // queued sends and transfers under way: progress has more to do than poll
+    bool threads = false;                  // the guard must lock; constant after initialisation
+    std::atomic<uint32_t> work{0};         // queued sends and rendezvous: while not 0, progress has more to do than poll
     std::atomic<uint32_t> sleepers{0};     // threads of this process that sleep at the mailbox; any thread
-    std::atomic<uint64_t> disturbed_until{0};  // somebody else wants this CPU (see Idler); any thread
-    std::atomic<bool> short_slices{false};     // have been asked for
-    std::atomic<uint32_t> quick_yields{~0u >> 1};  // since the last long one
-    std::atomic<uint32_t> local_word{0};   // what they sleep on where there is no wire
+    std::atomic<uint64_t> disturbed_until{0};  // until then another process competes for this CPU (see Idler); any thread
+    std::atomic<bool> short_slices{false};     // the kernel has been asked for short slices
+    std::atomic<uint32_t> quick_yields{~0u >> 1};  // short yields since the last long one
+    std::atomic<uint32_t> local_word{0};   // futex on which `sleepers` sleep where there is no wire
 
-    // What blocking receives look at first.
+    // Posted receives and unexpected messages: the short paths of receives read these first.
     uint32_t posted_count = 0;
-    std::atomic<uint32_t> unexpected_count{0};  // written under the guard, peeked at without
+    std::atomic<uint32_t> unexpected_count{0};  // written under the guard, read by any thread
     uint32_t wildcards = 0;                // receives of any source or any tag among the posted
-    uint32_t looking = 0;                  // probes in progress: any message may be the one
+    uint32_t looking = 0;                  // probes in progress; any message may match one, so the wires must be drained
     PostedTable posted{posted_first, first_buckets};
-    uint32_t posted_order = 0;             // that the last receive got which was numbered (p2p/match.hpp)
+    uint32_t posted_order = 0;             // number of the receive numbered last (p2p/match.hpp)
 
     wire::null::Null* null = nullptr;
-    Peer* peers = nullptr;                 // one per rank of the node; the last is this rank itself
+    Peer* peers = nullptr;                 // by rank on this machine; this rank's own entry counts messages to itself
     Fifo pending_peers;                    // those with queued sends
     Limits limits{};
     Counters counters{};
@@ -127,22 +127,22 @@ struct Lane : Wires {
     Fifo posted_first[first_buckets];
     Ring2 unexpected_first[first_buckets];
 
-    Fifo rndvs;                            // large messages offered or under way (p2p::Rndv)
-    Ids ids{};                             // of what the other side of a message may name: p2p::Rndv, synchronous sends
-    uint32_t rounds = 0;                   // of looking at them
-    int64_t arriving = 0;                  // bytes of the large messages that are on their way here
+    Fifo rndvs;                            // rendezvous that are not over (p2p::Rndv)
+    Ids ids{};                             // of what control messages refer to: p2p::Rndv, synchronous sends
+    uint32_t rounds = 0;                   // calls of p2p::move_transfers()
+    int64_t arriving = 0;                  // bytes of the rendezvous that this rank receives
     Pool requests{64, 64};
     Pool persistent_pool{128, 16};         // p2p::Persistent
     Records unexpected_pool{sizeof(Unexpected)};
-    Records control_pool{64};              // requests that send the protocol's own messages: nobody's handles
+    Records control_pool{64};              // requests that send control messages; the user has no handle of them
     Pool rndv_pool{64, 32};
     Pool transfer_pool{sizeof(wire::shm::Transfer), 8};  // descriptors that are not shared
     uint16_t transfers_free[wire::shm::transfers_per_rank];
     uint32_t transfers_free_count = 0;
-    int self = 0;                          // this rank's number on the node
+    int self = 0;                          // this rank on its machine
 
-    // `ranks` on this machine. `segment_base` null: this one shares memory with none of them. `key` null: it shares memory with all, or
-    // there are no others; else all are reached by sockets, but for those whom share_memory_with() names then.
+    // `ranks`: on this machine. `segment_base` null: this rank shares memory with none of them. `key` null: there is no socket wire;
+    // otherwise all peers are reached by sockets, except those that are passed to share_memory_with() afterwards.
     Err open(char* segment_base, int ranks, int me, bool can_fence, const wire::sock::Key* key = nullptr);
     void share_memory_with(int peer) { by_sock[peer] = 0; }
     // Whether nothing waits to be sent or moved. Any thread.
@@ -150,7 +150,7 @@ struct Lane : Wires {
     void close();
     // For assertions: counts agree with lists, and the wire is sound. Under the guard.
     bool is_sound() const;
-    // Up to how many bytes messages to this rank need not be offered. Never taken back: a message may be under way in parts.
+    // Tells the other ranks up to how many bytes they should send eagerly to this one. May only grow: a send may be half done.
     void want_eager(int64_t bytes) {
         if (shm.ranks > 1) shm.want_eager(static_cast<uint32_t>(bytes));
     }
@@ -176,7 +176,7 @@ struct LaneGuard {
     Lane& lane;
 };
 
-// For attempts that leave everything to a slow path: takes the guard only if that needs no waiting, and so no call.
+// For short paths: takes the guard only if it is free, so without a call. If it is not, the caller falls back to its slow path.
 struct LaneTry {
     WEFT_INLINE explicit LaneTry(Lane& l) : lane(l) {
 #if !WEFT_SINGLE
@@ -200,27 +200,27 @@ private:
 // Waiting without progress. One per waiting loop.
 // - Where the job has a CPU for each rank, a wait spins for 5 ms (more than a scheduler's slice), then sleeps.
 // - Where ranks or threads share CPUs, it yields after each look, and sleeps after 5 ms.
-// - A spinning rank whose CPU was taken away for about a millisecond shares it with somebody else, and so does one whose yields
-//   take that long: it gives away a slice of 3 ms each time. For the next 0.1 s a wait is then a short spin and a sleep. The
-//   kernel lets a sleeper that is woken run soon, as it has used less than its share, so that ranks that talk run at the same
-//   time. Ranks that share CPUs also ask for short slices then: a wake-up preempts who has longer ones. One long yield among
-//   many quick ones says nothing: the whole job was interrupted, by another session.
+// - If a spinning rank loses its CPU for about a millisecond, or its yields take that long, another process shares the CPU, and each
+//   yield gives away a slice of 3 ms. For the next 0.1 s a wait is then a spin of 50 us and a sleep: the kernel soon runs a sleeper
+//   that is woken, as it has used less than its share, so ranks that communicate run at the same time. Ranks that share CPUs also
+//   ask for short slices, because a woken process preempts one with longer slices. One long yield after many (64) quick ones is
+//   ignored: it means that the whole job was interrupted.
 // docs/experiments/010-neighbours.md
 struct Idler {
-    // What the caller does next: poll again, sleep (see sleep_until_woken), or see whether somebody asks what it waits for.
+    // What the caller does next: poll again, sleep (see sleep_until_woken), or check whether mpiexec asks what it waits for.
     enum class Next : uint8_t { poll, sleep, listen };
     explicit Idler(Lane& l) : lane_(l) {}
     void moved() { polls_ = 0; }
     // Called after a poll that moved nothing.
     Next idle();
-    // Yields, and takes note where that was long.
+    // Yields, and notes if that took long.
     static void yield(Lane&);
-    // Whether this CPU was taken away within the last 0.1 s. Its owner asks rarely.
+    // Whether another process took this CPU within the last 0.1 s.
     static bool is_disturbed(const Lane& l, uint64_t now_ns) {
         return now_ns < l.disturbed_until.load(std::memory_order_relaxed);
     }
-    uint64_t waited_ns() const { return now_ns_ - began_ns_; }  // as of the last Next::listen
-    static constexpr uint64_t listen_ns = 100'000'000;          // between two of them
+    uint64_t waited_ns() const { return now_ns_ - began_ns_; }  // at the last reading of the clock
+    static constexpr uint64_t listen_ns = 100'000'000;          // from one Next::listen to the next
 
 private:
     static constexpr uint64_t long_cycles = 2'000'000;          // 0.4 to 1 ms: less than a slice, more than several short ones
@@ -241,10 +241,10 @@ private:
     uint64_t listened_ns_ = 0;
 };
 
-// Sleeps until a message, another thread of this process, or `timeout_us`. `last_look` is taken with no lock held, after every
-// sender and every thread here has been told to ring: it returns true when there is something to do, what the caller waits
-// for included. Both branches take the guard between `sleepers` and that look, and whoever completes something does so under
-// the guard before it reads `sleepers`: so one of the two sees the other.
+// Sleeps until a message comes, another thread of this process calls wake_sleepers(), or `timeout_us` have passed. `last_look` is
+// called with no lock held, after senders and threads have been made to wake this one: it returns true when there is something to
+// do, or the caller's condition holds. The guard is taken between adding to `sleepers` and that look, and a completing thread
+// completes under the guard before it reads `sleepers`; so either the look sees the completion, or that thread sees the sleeper.
 template <class Look>
 void sleep_until_woken(Lane& l, uint32_t timeout_us, Look&& last_look) {
     const uint32_t seen = l.local_word.load(std::memory_order_acquire);
@@ -264,7 +264,7 @@ void sleep_until_woken(Lane& l, uint32_t timeout_us, Look&& last_look) {
     l.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Something completed: threads of this process that sleep look again.
+// Call after completing something: wakes the threads of this process that sleep.
 WEFT_INLINE void wake_sleepers(Lane& l) {
     if (WEFT_LIKELY(l.sleepers.load(std::memory_order_relaxed) == 0)) return;
     l.local_word.fetch_add(1, std::memory_order_release);

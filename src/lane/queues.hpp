@@ -1,5 +1,5 @@
-// The tables behind a lane's posted and unexpected queue: hashed by context, source and tag, so that what is queued under other
-// keys costs nothing. Included by lane.hpp; p2p/match.cpp fills them; all under the lane's guard.
+// The hash tables of a lane's posted and unexpected queues. The key is context, source and tag, so entries under other keys do not
+// lengthen a search. Included by lane.hpp; p2p/match.cpp fills them; all under the lane's guard.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +26,8 @@ WEFT_INLINE uint32_t hash_of(uint32_t context, int32_t source, int32_t tag) {
 #endif
 }
 
-// Posted receives, in order within each bucket. Begins with the lane's own few buckets; a longer table is made where searches are
-// long, and freed when few are left.
+// Posted receives, in order within each bucket. Begins with the lane's own 64 buckets; a longer table is allocated when a search
+// passes over other keys while receives outnumber buckets, and freed when a later search finds few or no receives left.
 struct PostedTable {
     Fifo* buckets;
     uint32_t mask;           // number of buckets - 1
@@ -37,8 +37,8 @@ struct PostedTable {
     WEFT_INLINE Fifo& bucket(uint32_t hash) const { return buckets[hash & mask]; }
 };
 
-// Unexpected messages, in order of arrival within each bucket. `mask + 1` buckets for exact keys, and once a receive with a
-// wildcard has searched long, as many for each kind of wildcard; until the queue is empty again.
+// Unexpected messages, in order of arrival within each bucket. There are `mask + 1` buckets for exact keys. After a long search for
+// a wildcard there are as many again for each kind of wildcard, until the queue is empty.
 struct UnexpectedTable {
     static constexpr uint32_t kinds = 4;   // bit 0: any source; bit 1: any tag
     Ring2* buckets;

@@ -4,7 +4,7 @@
 
 namespace weft::lane {
 
-// Twice as much is mapped, and what lies around the slab is given back.
+// Maps twice the size and unmaps what lies before and after the aligned slab.
 bool Records::add_slab() {
     auto* const begin = static_cast<char*>(os::map_private(2 * slab_bytes));
     if (begin == nullptr) return false;

@@ -1,5 +1,5 @@
-// Where a lane keeps its unexpected messages and queued answers: blocks from slabs that go back to the system when their last block is given back. So
-// what a flood took does not stay. Included by lane.hpp; all under the lane's guard.
+// Allocator of a lane's unexpected messages and queued control messages: blocks of equal size from slabs of 256 KiB. An empty slab is
+// returned to the system, so a burst does not keep its memory. Included by lane.hpp; all under the lane's guard.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,10 +13,10 @@ class Records {
 public:
     constexpr explicit Records(uint32_t block_bytes) : bytes_(block_bytes) {}
     void open() { with_room_.make_head(); }
-    // All blocks are gone.
+    // Frees the slabs; no block may be in use.
     void close();
 
-    // Null when memory is exhausted. What a block holds is whatever was there.
+    // Null when out of memory. The block is not cleared.
     WEFT_INLINE void* take() {
         if (WEFT_UNLIKELY(with_room_.alone()) && !add_slab()) return nullptr;
         auto* slab = reinterpret_cast<Slab*>(with_room_.next);
@@ -47,8 +47,8 @@ private:
     struct Slab {          // begins at a multiple of its size
         Ring2 in_list;     // of those with room
         Free* free;
-        uint32_t fresh;    // where the blocks begin that were never taken
-        uint32_t live;
+        uint32_t fresh;    // offset of the first block that was never taken
+        uint32_t live;     // blocks in use
     };
     WEFT_COLD bool add_slab();
     WEFT_COLD void remove_slab(Slab*);

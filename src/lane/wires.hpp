@@ -1,6 +1,6 @@
-// The wires of a lane, as one to the floors above. Each peer is reached by one of them, which carries all its envelopes, so order
-// needs no sequence numbers. Shared memory comes first in every choice: the short paths go to `shm` themselves. Included by lane.hpp;
-// all under the lane's guard, except what the wires themselves allow without it.
+// A lane's wires behind one interface. Each peer is reached by one wire, which carries all its envelopes, so order needs no sequence
+// numbers. Every choice tests shared memory first, and the short paths use `shm` directly. Included by lane.hpp; all under the
+// lane's guard, except what the wires themselves allow without it.
 #pragma once
 #include "wire/shm/shm.hpp"
 #include "wire/sock/sock.hpp"
@@ -10,7 +10,7 @@ namespace weft::lane {
 struct Wires {
     wire::shm::Shm shm;
     wire::sock::Sock* sock = nullptr;     // null: every peer shares memory
-    uint8_t* by_sock = nullptr;           // for each peer, where there is a `sock`
+    uint8_t* by_sock = nullptr;           // for each peer 1 or 0; null where `sock` is
 
     bool on_shm(int peer) const { return WEFT_LIKELY(sock == nullptr) || by_sock[peer] == 0; }
     bool any() const { return shm.ranks > 1 || sock != nullptr; }
@@ -32,13 +32,13 @@ struct Wires {
     void unhold(int peer) { on_shm(peer) ? shm.unhold(peer) : sock->unhold(peer); }
     bool within_credit(int peer) { return on_shm(peer) ? shm.within_credit(peer) : sock->within_credit(peer); }
     void tell_over_credit(int peer, bool over) { on_shm(peer) ? shm.tell_over_credit(peer, over) : sock->tell_over_credit(peer, over); }
-    // Something that `peer` may be waiting for has been stored in memory that both share.
+    // Call after a store to shared memory that `peer` may be waiting for.
     void notify(int peer) {
         if (on_shm(peer)) shm.notify(peer);
     }
-    // Up to how many bytes `peer` wants messages eagerly. Over a socket a rendezvous saves no copy.
+    // Size up to which messages to `peer` are better sent eagerly. Over a socket all are: a rendezvous saves no copy.
     uint32_t eager_wanted_by(int peer) const { return on_shm(peer) ? shm.eager_wanted_by(peer) : INT32_MAX; }
-    // Bytes that one chunk may have.
+    // The largest chunk to `peer`, in bytes.
     int64_t largest_chunk(int peer) const { return on_shm(peer) ? wire::shm::largest_chunk : sock->chunk_limit; }
 
     template <class S>
@@ -50,7 +50,7 @@ struct Wires {
     // Whether any message may be there. Any thread.
     bool peek() const { return shm.peek() || (sock != nullptr && sock->peek()); }
 
-    // Sleeping, as on each wire. One cannot sleep on a futex and a file descriptor at once: with both, a sleep is short.
+    // Sleeping, as on each wire. A thread cannot sleep on a futex and a file descriptor at once: with both wires a sleep takes 1 ms.
     struct Seen { uint32_t shm, sock; };
     Seen sleep_prepare() { return {shm.ranks > 1 ? shm.sleep_prepare() : 0, sock != nullptr ? sock->sleep_prepare() : 0}; }
     void sleep(Seen seen, uint32_t timeout_us) {

@@ -34,14 +34,14 @@ bool Arrivals::arrive(int peer, const Header& h, const char* payload, const char
     return true;
 }
 
-// Whether a message that no receive matches has to stay in its wire.
+// Whether an unexpected message has to stay in its wire, because the peer's credit is used up and nothing must drain the wire.
 bool Arrivals::must_stay(int peer, int64_t bytes) {
     const int64_t kept = g.lane.peers[peer].unexpected_bytes + static_cast<int64_t>(sizeof(Unexpected));
     return WEFT_UNLIKELY(kept + bytes > g.lane.limits.credit) && !drains_beyond_credit(peer);
 }
 
-// One that is taken beyond the credit tells its sender, whose further sends are not complete before they are matched: so no more
-// comes than the sender itself has under way.
+// Whether to keep a message beyond the credit. If so, tells its sender, whose further sends then complete only when they are matched:
+// what arrives after that is bounded by what the sender's program has pending.
 bool Arrivals::drains_beyond_credit(int peer) {
     if (!must_drain(g, peer)) return false;
     if (lane::Peer& from = g.lane.peers[peer]; !from.over_credit) {
@@ -51,8 +51,8 @@ bool Arrivals::drains_beyond_credit(int peer) {
     return true;
 }
 
-// There is no memory for an unmatched message. It stays in its wire, for its receive to find it there, unless something
-// behind it is waited for. Returns false, as arrive() does then.
+// Out of memory for an unexpected message. It stays in its wire until its receive is posted; if this rank waits for something that may
+// lie behind it, the job ends. Returns false, which arrive() passes on.
 bool Arrivals::stay_without_memory(int peer, int64_t bytes) {
     if (must_drain(g, peer)) out_of_memory(bytes, peer);
     return false;
@@ -81,7 +81,7 @@ bool Arrivals::arrive_eager(int peer, const Header& h, const char* payload) {
     return true;
 }
 
-// A message of fragments that no receive matches yet. False: it stays.
+// Keeps the first fragment of an unexpected message. False: it stays in its wire.
 bool Arrivals::keep_first(int peer, const Header& h, const First& f) {
     if (must_stay(peer, f.bytes)) return false;
     auto* data = static_cast<char*>(malloc(static_cast<size_t>(f.bytes)));
@@ -115,7 +115,7 @@ bool Arrivals::arrive_first(int peer, const Header& h, const char* payload, cons
     return true;
 }
 
-// The next fragment of the message that is open on `peer`'s wire.
+// The next fragment of the message that is arriving from `peer`.
 void Arrivals::arrive_fragment(int peer, const char* chunk, uint32_t bytes) {
     lane::Peer& from = g.lane.peers[peer];
     if (from.open != nullptr) store_chunk(g.lane, *static_cast<Request*>(from.open), from.open_at, chunk, bytes);
@@ -124,7 +124,7 @@ void Arrivals::arrive_fragment(int peer, const char* chunk, uint32_t bytes) {
     if (from.open_at >= from.open_bytes) end_fragments(peer);
 }
 
-// A synchronous send is acknowledged after the last fragment: until then its sender still reads the buffer.
+// An SSEND_ACK is sent after the last fragment: until then the sender still reads its buffer.
 void Arrivals::end_fragments(int peer) {
     lane::Peer& from = g.lane.peers[peer];
     if (from.open != nullptr) {

@@ -1,4 +1,4 @@
-// What a wire hands upward: the sink of every poll. Included by p2p/progress.cpp and its tests; all under the lane's guard.
+// The sink of every poll: handles each arriving cell. Included by p2p/progress.cpp and p2p/arrivals.cpp; all under the lane's guard.
 #pragma once
 #include "base/copy.hpp"
 #include "p2p/progress.hpp"
@@ -9,8 +9,8 @@ struct Arrivals {
     LaneGuard& g;
     Process& p;
 
-    // The common case, in as few steps as there are: an inline message without an SSEND_ACK, for a receive that is older than
-    // all wildcards, the first of its bucket and a memcpy of sufficient size. ≤ 55 instructions, no call.
+    // The common case: an inline message without an SSEND_ACK, for a receive that is older than all wildcards, the first of its bucket,
+    // dense and large enough. ≤ 55 instructions, no call.
     WEFT_INLINE bool take(uint64_t w, const wire::Cell& c) {
         Lane& l = g.lane;
         if (WEFT_UNLIKELY((w & 0xff00ff00) != static_cast<uint64_t>(eager) << 8)) return false;
@@ -35,7 +35,7 @@ struct Arrivals {
         return true;
     }
 
-    // Everything else. False: the message stays in its wire, and is offered again.
+    // All other cells. False: the message stays in its wire, and the next poll delivers it again.
     bool arrive(int peer, const wire::Header& h, const char* payload, const char* chunk);
 
 private:

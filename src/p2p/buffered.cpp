@@ -1,6 +1,5 @@
-// Buffered sends. A message that does not leave at once is copied to memory of its own and sent from there; an attached
-// buffer is the user's leave to hold that many bytes, MPI_BSEND_OVERHEAD for each message included. The user's memory
-// itself is not touched.
+// Buffered sends. A message that cannot be sent inline is copied to memory from malloc and sent from there. The size of an attached buffer
+// only limits how many bytes may be held, MPI_BSEND_OVERHEAD for each message included; the buffer itself is not used.
 #include <cstdlib>
 #include <cstring>
 
@@ -10,7 +9,7 @@
 
 namespace weft::p2p {
 
-// One message on its way.
+// A buffered message that is not yet complete.
 struct Buffered {
     Buffered* next;
     Request* request;
@@ -29,18 +28,18 @@ struct AttachedBuffer {
     Buffered** end;      // the link after the last one
 };
 
-// What an abandoned request was still sending from.
+// Memory from which an abandoned request still sends.
 struct Kept {
     Kept* next;
     Request* send;
     void* memory;
 };
 
-// Guarded by `lock`, a leaf: requests are finished after it has been left.
+// Guarded by `lock`, a leaf lock: requests are finished after it is released.
 struct Buffers {
     os::SpinLock lock;
     AttachedBuffer* first;
-    uint64_t sent;       // messages so far, in whatever buffer
+    uint64_t sent;       // messages so far, in all buffers
     Kept* kept;
 };
 
@@ -61,14 +60,14 @@ Err buffers_of(Process& p, Buffers** out) {
     return Err::ok;
 }
 
-// With the lock held.
+// Under the lock.
 AttachedBuffer** find(Buffers& all, const BufferOwner& owner) {
     for (AttachedBuffer** b = &all.first; *b != nullptr; b = &(*b)->next)
         if ((*b)->owner == owner) return b;
     return nullptr;
 }
 
-// Takes what has been sent off the list, and finishes it. True when nothing up to message `number` is left.
+// Removes and frees the messages that have been sent. True when none up to `number` is left.
 bool reap(Process& p, Buffers& all, const BufferOwner& owner, uint64_t number) {
     Buffered* done = nullptr;
     bool left = false;
@@ -107,7 +106,7 @@ AttachedBuffer** choose(Buffers& all, const Comm& c) {
     return find(all, BufferOwner());
 }
 
-// Whether there is a buffer, and one that could ever hold a message of that cost.
+// Fails if no buffer is attached, or the message is larger than the whole buffer.
 Err check_buffer(Buffers& all, const Comm& c, int64_t cost) {
     SpinGuard guard(all.lock);
     AttachedBuffer** at = choose(all, c);
@@ -118,7 +117,7 @@ Err check_buffer(Buffers& all, const Comm& c, int64_t cost) {
     return Err::ok;
 }
 
-// Books the message on a buffer; its request comes later.
+// Charges the message to a buffer; its request is set later.
 Err book(Buffers& all, const Comm& c, Buffered* m, BufferOwner* owner) {
     SpinGuard guard(all.lock);
     AttachedBuffer** at = choose(all, c);
@@ -148,7 +147,7 @@ void unbook(Buffers& all, const BufferOwner& owner, Buffered* m) {
     }
 }
 
-// Frees what has been sent meanwhile. True when nothing is left.
+// Frees the kept memory of sends that are complete. True when none is left.
 bool drop_kept(Process& p, Buffers& all) {
     Kept* done = nullptr;
     bool left;
@@ -191,7 +190,7 @@ Err bsend(Process& p, Comm& c, Buffer b, Envelope e) {
     if (bytes != 0) type::pack(b, 0, bytes, m->data);  // else the buffer may be a null pointer
     BufferOwner owner;
     Err err = book(*all, c, m, &owner);
-    // Room may come from what has left meanwhile. One round of progress ends few sends: only when it moves nothing is the buffer full.
+    // Progress may complete earlier sends and free room. A round completes few, so the buffer is full only when a round moves nothing.
     for (bool moved = true; err == Err::buffer && moved;) {
         moved = progress(p);
         (void)reap(p, *all, owner, UINT64_MAX);
@@ -278,7 +277,7 @@ Err buffer_detach(Process& p, BufferOwner owner, void* address, int64_t* size, b
 
 namespace {
 
-// A flush under way: up to which message.
+// A pending flush of the messages up to `number`.
 struct Flush {
     BufferOwner owner;
     uint64_t number;

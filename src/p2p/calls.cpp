@@ -10,7 +10,7 @@ namespace weft::p2p {
 
 namespace {
 
-// Element of a user's array to request; the null handle has a sentinel.
+// The request of an element of a user's array; for MPI_REQUEST_NULL the sentinel.
 Request* request_at(Request* handle) { return obj::request_of(reinterpret_cast<MPI_Request>(handle)); }
 Request* raw_null() { return reinterpret_cast<Request*>(MPI_REQUEST_NULL); }
 
@@ -60,7 +60,7 @@ int take_some(Process& p, int64_t n, Request** handles, int* indices, Status* st
     return any ? count : obj::undefined;
 }
 
-// The status and error of a complete request, which stays as it is.
+// The status and error of a complete request, which is not freed.
 Err peek(Request& r, Status* s) {
     Status result = obj::empty_status;
     Err e = Err::ok;
@@ -99,7 +99,7 @@ Err test_request(Process& p, Request** r, bool* flag, Status* s) {
 Err wait_all(Process& p, int64_t n, Request** handles, Status* statuses) {
     bool failed = false;
     lane::Lane& l = *p.lane;
-    Pool::Block* first = nullptr;  // freed receives, given back together
+    Pool::Block* first = nullptr;  // finished receives, returned to the pool together
     Pool::Block* last = nullptr;
     for (int64_t i = 0; i < n; ++i) {
         Request* const r = handles[i];

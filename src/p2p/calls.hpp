@@ -1,17 +1,17 @@
 // The two-sided and request calls of the standard beyond plain send and receive. Included by the bindings; no lock is held by
-// callers. A single request comes resolved and is set to null when it is gone; arrays are the user's own, of raw handles.
+// callers. A single request is passed as its object, and is set to null when it is freed; arrays are the user's, of raw handles.
 #pragma once
 #include "p2p/p2p.hpp"
 #include "p2p/persistent.hpp"
 
 namespace weft::p2p {
 
-// What a complete plain receive says.
+// The status of a complete plain receive.
 WEFT_INLINE void receive_status(const Request& r, Status* s) {
     fill(s, r.rank, r.tag, r.count);
 }
 
-// finish(), and null for what it consumed; persistent requests stay.
+// finish(); sets `*r` to null, except for a persistent request, which stays.
 WEFT_INLINE Err take(Process& p, Request** r, Status* s) {
     const uint16_t flags = (*r)->flags;
     const Comm* comm = (*r)->comm;
@@ -21,12 +21,12 @@ WEFT_INLINE Err take(Process& p, Request** r, Status* s) {
     return e;
 }
 
-// What a send says; `s` may be null.
+// The status of a send; `s` may be null.
 WEFT_INLINE void send_status(Status* s) {
     fill(s, obj::any_source, obj::any_tag, 0);
 }
 
-// ≤ 20 instructions; true when the request is the one of a send done at once.
+// True if the request is the shared one of sends that completed at once. ≤ 20 instructions.
 WEFT_INLINE bool wait_inline(Process& p, Request** r, Status* s) {
     if (WEFT_UNLIKELY(*r != &p.sent_request)) return false;
     *r = nullptr;
@@ -44,7 +44,7 @@ WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
         }
         wait(p, q);
     } else if ((q.nature() & ~uint32_t{Request::flat}) == Request::persistent && q.state.load(std::memory_order_relaxed) == Request::complete) {
-        q.state.store(Request::inactive, std::memory_order_relaxed);  // a send that was done at once
+        q.state.store(Request::inactive, std::memory_order_relaxed);  // a persistent send that completed at once
         send_status(s);
         return Err::ok;
     }

@@ -15,7 +15,7 @@ constexpr int packed_id = 0x207;   // MPI_PACKED
 // A send and a receive of one request.
 struct Pair {
     Request *send, *recv;   // null once finished
-    char* copy;             // of what is sent while it is being replaced
+    char* copy;             // of the data to send, whose buffer the receive replaces
     Status status;
     Err error;
 };
@@ -44,7 +44,7 @@ Err finish_pair(Request& r, Status& s) {
 void free_pair(Request& r) {
     Pair& x = pair_of(r);
     if (x.send != nullptr) {
-        // MPI_Request_free while it is active: the copy must stay until it has been sent.
+        // MPI_Request_free on an active request: the copy must stay until the send is complete.
         if (x.copy == nullptr) free_request(*obj::process, *x.send);
         else keep_until_sent(*obj::process, x.send, x.copy);
         x.copy = nullptr;
@@ -57,7 +57,7 @@ void free_pair(Request& r) {
 constexpr obj::RequestOps pair_ops{
     "nonblocking send-receive", nullptr, poll_pair, finish_pair, nullptr, free_pair, true};
 
-// Takes over `copy`, on failure too.
+// Owns `copy` from here on, on failure too.
 Err start_pair(Process& p, Comm& c, Buffer send, Envelope to, Buffer recv, Envelope from, char* copy, Request** out) {
     auto* x = static_cast<Pair*>(malloc(sizeof(Pair)));
     Request* r = x != nullptr ? make_special(p, &c, &pair_ops, x) : nullptr;

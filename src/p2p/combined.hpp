@@ -1,6 +1,6 @@
-// The two-sided calls made of other ones: persistent sends and receives, a send and a receive in one request, buffered
-// sends, generalized requests. Included by the bindings; all of them are special requests over plain ones. No lock is held
-// by callers; the list of buffered messages has a leaf lock of its own.
+// Two-sided calls that are built on others: persistent sends and receives, a send and a receive in one request, buffered sends,
+// generalized requests. Included by the bindings, comm/ and p2p/. No lock is held by callers; the list of buffered messages has a leaf
+// lock of its own.
 #pragma once
 #include <mpi.h>
 
@@ -17,30 +17,30 @@ Err recv_init(Process&, Comm&, Buffer, Envelope, Request** out);
 Err isendrecv(Process&, Comm&, Buffer send, Envelope to, Buffer recv, Envelope from, Request** out);
 Err isendrecv_replace(Process&, Comm&, Buffer, Envelope to, Envelope from, Request** out);
 
-// A call even with link-time optimisation: within MPI_Start() it would cost the other kinds of requests registers.
+// Not inlined, even with link-time optimisation: in MPI_Start() it would cost the other kinds of requests registers.
 [[gnu::noinline]] Err bsend(Process&, Comm&, Buffer, Envelope);
 Err ibsend(Process&, Comm&, Buffer, Envelope, Request** out);
 
-// Whose buffer: a communicator's, a session's, or with null the process's.
+// The owner of an attached buffer: a communicator, a session, or (null) the process.
 struct BufferOwner {
     const void* object = nullptr;
-    uint32_t context = 0;       // tells a communicator from a later one in the same memory
+    uint32_t context = 0;       // distinguishes a communicator from a later one at the same address
     BufferOwner() = default;
     explicit BufferOwner(const Comm& c) : object(&c), context(c.context) {}
     explicit BufferOwner(const obj::Session& s) : object(&s) {}
     bool operator==(const BufferOwner& o) const { return object == o.object && context == o.context; }
 };
 Err buffer_attach(Process&, BufferOwner, void* buffer, int64_t size);
-// Waits until what is in it has been sent. `address` points to the user's pointer. Null and 0 where nothing is.
-// `large`: the caller can take a size beyond int; otherwise such a buffer stays.
+// Waits until all messages of the buffer have been sent. `address` points to the user's pointer; null and 0 if no buffer is attached.
+// `large`: the caller accepts a size beyond int; otherwise such a buffer stays attached, and the call fails.
 Err buffer_detach(Process&, BufferOwner, void* address, int64_t* size, bool large);
 Err buffer_flush(Process&, BufferOwner);
 Err buffer_iflush(Process&, BufferOwner, Request** out);
-// The end of a communicator or session: sends what is left, and detaches.
+// At the end of a communicator or session: waits until all messages have been sent, and detaches.
 void close_buffer(Process&, BufferOwner);
-// Memory that an abandoned send still reads: frees it, and the request, once it has been sent.
+// Frees `memory`, from which an abandoned send still reads, and the request, once the send is complete.
 void keep_until_sent(Process&, Request* send, void* memory);
-// MPI_Finalize: sends what is left and forgets all buffers.
+// MPI_Finalize: waits until all messages have been sent, and detaches all buffers.
 void close_buffers(Process&);
 
 Err grequest_start(Process&, MPI_Grequest_query_function* query, MPI_Grequest_free_function* free,

@@ -13,8 +13,9 @@ using wire::Header;
 
 namespace {
 
-// Whole pages, so that four fragments keep both sides busy, eight where they are 16 KiB or more; WEFT_FRAGMENT where that would be
-// less: smaller ones cost more in headers than they gain.
+// Bytes per fragment, in whole pages: a quarter of the message if that is below 16 KiB, else an eighth,
+// but 16 to 32 KiB, so that both sides copy at the same time; at most a chunk. At least WEFT_FRAGMENT: smaller
+// fragments cost more in headers than they gain.
 int64_t fragment_of(const Lane& l, int peer, int64_t bytes) {
     const int64_t quarter = (bytes / 4 + 4095) & ~int64_t{4095}, eighth = (bytes / 8 + 4095) & ~int64_t{4095};
     const int64_t n = quarter < 16 * 1024 ? quarter : eighth < 16 * 1024 ? 16 * 1024 : eighth < 32 * 1024 ? eighth : 32 * 1024;
@@ -22,7 +23,7 @@ int64_t fragment_of(const Lane& l, int peer, int64_t bytes) {
     return chosen < largest ? chosen : largest;
 }
 
-// One fragment, from `sent` on. `send`: the request to acknowledge to, or null.
+// Sends one fragment of `n` bytes, from `sent` on. `send`: the request that waits for an SSEND_ACK, or null.
 bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_t n, Header h, Request* send) {
     Lane& l = g.lane;
     Cell* c = l.reserve(peer);
@@ -52,7 +53,7 @@ bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_
     return true;
 }
 
-// What is left of `b` after `sent`.
+// Sends what is left of `b` after `sent`. False when the wire is full; `sent` says where to continue.
 bool push_from(LaneGuard& g, int peer, const Buffer& b, const Header& h, Request* send, int64_t& sent) {
     const int64_t bytes = b.bytes(), fragment = fragment_of(g.lane, peer, bytes);
     do {

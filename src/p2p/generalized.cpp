@@ -1,4 +1,4 @@
-// Generalized requests: the user says when they are complete, and what their status is.
+// Generalized requests: the user completes them (MPI_Grequest_complete), and callbacks give their status.
 #include <cstdlib>
 
 #include "p2p/combined.hpp"
@@ -34,7 +34,7 @@ Err cancel_generalized(Request& r) {
 void free_generalized(Request& r) {
     Generalized g = of(r);
     free(r.ext);
-    // Where finish() finds it: what the user's function says is the result, if nothing else went wrong.
+    // finish() reads this: an error of the user's function is the result, unless an earlier one is.
     r.rank_ = static_cast<int32_t>(said(g.free(g.extra), "free"));
 }
 

@@ -1,4 +1,4 @@
-// Which lane a message goes by: asked once per message, here; everything below receives the lane. Included by p2p/ and above.
+// Chooses the lane of a message; all functions below receive the lane. Included by p2p/ and above; no lock.
 #pragma once
 #include "lane/lane.hpp"
 #include "obj/message.hpp"
@@ -12,8 +12,8 @@ using obj::Process;
 
 enum class Direction : uint8_t { send, receive };
 
-// There is one lane today. With more, a communicator without assertions has one, given by its context id on both sides, so that
-// wildcards and probes meet one queue.
+// There is one lane today. With more, a communicator without assertions will have one, given by its context id on both sides, so
+// that wildcards and probes search one queue.
 WEFT_INLINE Lane& lane_of(Process& p, const obj::Comm&, int32_t, Direction) { return *p.lane; }
 // The lane that made this request, or that this matched message came by.
 WEFT_INLINE Lane& lane_of(Process& p, const obj::Request&) { return *p.lane; }

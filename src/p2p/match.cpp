@@ -10,10 +10,10 @@ using lane::UnexpectedTable;
 
 namespace {
 
-// A search for a wildcard that walks the list of all and passes over more than this many wants buckets for wildcards.
+// A wildcard's search that passes over more than this many messages in the list of all makes buckets for wildcards.
 constexpr uint32_t few_walked = 32;
 
-// The keys that a message can belong to (and be filed under): its own, and those with a wildcard.
+// Kinds of keys that a message can match: bits that say which fields are wildcards.
 constexpr uint32_t exact = 0, any_source = 1, any_tag = 2;
 
 // ---- posted receives ----
@@ -27,7 +27,7 @@ struct Place {
 
 bool wants_longer(const Lane& l) { return l.posted_count > l.posted.mask; }
 
-// Receives of one key stay in order: they come from one bucket and go to one.
+// Receives of one key stay in order: they come from one bucket, move in order, and go to one bucket.
 void move_posted(Lane& l, Fifo* to, uint64_t count) {
     Fifo* const from = l.posted.buckets;
     const uint32_t last = l.posted.mask;
@@ -41,7 +41,7 @@ void move_posted(Lane& l, Fifo* to, uint64_t count) {
     if (from != l.posted_first) free(from);
 }
 
-// Twice as many buckets as receives. Without memory for them all stays as it is, and the next search tries again.
+// Makes at least twice as many buckets as receives. When out of memory the table stays, and the next long search tries again.
 WEFT_COLD void lengthen(Lane& l) {
     l.posted.crowded = false;
     if (!wants_longer(l)) return;
@@ -49,7 +49,7 @@ WEFT_COLD void lengthen(Lane& l) {
     if (auto* to = static_cast<Fifo*>(calloc(count, sizeof(Fifo))); to != nullptr) move_posted(l, to, count);
 }
 
-// The first receive of that key.
+// Finds the first receive of a key.
 Place find_posted(Lane& l, uint32_t context, int32_t rank, int32_t tag) {
     Place at{&l.posted.bucket(lane::hash_of(context, rank, tag)), nullptr, nullptr};
     uint32_t passed = 0;
@@ -69,8 +69,8 @@ void unnumber(Lane& l, Request& r) {
     if (is_wild(r)) --l.wildcards;
 }
 
-// The numbers have come to their end: all that are posted are posted anew, in order. A radix sort, which keeps the order of those
-// without a number, and needs no memory.
+// The numbers are used up: sorts all posted receives by number and posts them again. A radix sort, because it is stable (receives without
+// a number keep their order) and needs no memory.
 WEFT_COLD void renumber(LaneGuard& g) {
     constexpr uint32_t digit = 8, digits = 1 << digit;
     Lane& l = g.lane;
@@ -96,7 +96,7 @@ WEFT_COLD void renumber(LaneGuard& g) {
 
 WEFT_COLD void shorten(LaneGuard& g) { move_posted(g.lane, g.lane.posted_first, Lane::first_buckets); }
 
-// More receives than there are numbers would need 64 GiB.
+// The numbers (2^30) suffice for all receives that can be posted at once: more would take 64 GiB.
 void number(LaneGuard& g, Request& r) {
     Lane& l = g.lane;
     if (l.posted_count == 0) l.posted_order = 0;
@@ -151,7 +151,7 @@ bool receives_from(LaneGuard& g, int peer) {
     constexpr uint32_t few = Lane::first_buckets;
     Lane& l = g.lane;
     if (l.posted_count > few) return true;
-    // A long table that few receives have left would be walked in vain.
+    // Walks 64 buckets rather than a long table that is almost empty.
     if (l.posted.buckets != l.posted_first) shorten(g);
     for (Fifo& f : l.posted_first)
         for (Link* n = f.head; n != nullptr; n = n->next) {
@@ -179,7 +179,7 @@ void drop_wild(Unexpected& u) {
     u.wild = nullptr;
 }
 
-// Without memory for the nodes of one message there are none of any.
+// Out of memory for one message's nodes: removes the nodes of all, and searches for wildcards walk the list of all again.
 WEFT_COLD void give_up_wildcards(Lane& l) {
     l.unexpected.by_wildcards = false;
     for (Ring2* n = l.unexpected_all.next; n != &l.unexpected_all; n = n->next) drop_wild(*Unexpected::of_all(n));
@@ -207,7 +207,7 @@ void use_table(Lane& l, Ring2* buckets, uint64_t count, bool by_wildcards) {
 
 bool wants_more(const Lane& l) { return count_of(l) > l.unexpected.mask + 1; }
 
-// At least as many buckets as messages, and buckets for wildcards where `wild`. Without memory for them all stays as it is.
+// Makes at least as many buckets as messages, and buckets for wildcards if `wild`. When out of memory the table stays.
 WEFT_COLD void index(Lane& l, bool wild) {
     const uint64_t count = wants_more(l) ? std::bit_ceil(uint64_t{count_of(l)}) : uint64_t{l.unexpected.mask} + 1;
     wild |= l.unexpected.by_wildcards;
@@ -282,7 +282,7 @@ void unlink_unexpected(LaneGuard& g, Unexpected& u) {
     l.counters.unexpected_bytes -= static_cast<uint64_t>(u.bytes);
     lane::Peer& from = l.peers[u.peer];
     from.unexpected_bytes -= static_cast<int64_t>(sizeof(Unexpected)) + (u.offered ? 0 : u.bytes);
-    // Half the credit is left before the peer sends freely again, so that it is not told at every other message.
+    // The peer sends eagerly again once half the credit is free, so that the flag does not change at every other message.
     if (WEFT_UNLIKELY(from.over_credit) && from.unexpected_bytes <= l.limits.credit / 2) {
         from.over_credit = false;
         l.tell_over_credit(u.peer, false);

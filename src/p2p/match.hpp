@@ -1,10 +1,9 @@
-// Matching: which receive a message belongs to. Of the receives that match, the one posted first; of the messages, the one that
-// came first. Included by p2p/; everything here is under the lane's guard.
+// Matching: of the receives that match a message, the one posted first; of the messages that match a receive, the one that came
+// first. Included by p2p/; everything here is under the lane's guard.
 //
-// A receive is filed under its key: context, source and tag, where MPI_ANY_SOURCE and MPI_ANY_TAG are values like others. So a
-// message can belong to four keys, and goes to the oldest of their first receives. More than one key matters only while a wildcard
-// is posted; then receives are numbered as they are posted. A receive posted while no wildcard was has no number: it is older than
-// all that have one.
+// A receive is hashed by its key: context, source and tag, where MPI_ANY_SOURCE and MPI_ANY_TAG are values like others. A message
+// matches up to four keys, and goes to the receive posted first among the first of each key. More than one key is searched only while
+// a wildcard is posted. Receives are then numbered as they are posted; those posted before have no number, and are older.
 #pragma once
 #include "lane/lane.hpp"
 #include "obj/comm.hpp"
@@ -27,13 +26,13 @@ WEFT_INLINE bool matches(int32_t rank, int32_t tag, uint32_t context, const wire
     return context == h.context && (tag == h.tag || tag == obj::any_tag) && (rank == h.source || rank == obj::any_source);
 }
 
-// Of any source or any tag: all other ranks and tags are at least 0.
+// A receive of any source or any tag; all other ranks and tags are at least 0.
 WEFT_INLINE bool is_wild(const Request& r) { return (r.rank | r.tag) < 0; }
 
 // Gives `r`, which is about to be posted, its number.
 void number(LaneGuard&, Request& r);
 
-// Where neither `r` nor any that is posted has a wildcard.
+// Posts `r`; neither `r` nor any posted receive may have a wildcard.
 WEFT_INLINE void post_exact(LaneGuard& g, Request& r) {
     ++g.lane.posted_count;
     g.lane.posted.bucket(lane::hash_of(context_of(r), r.rank, r.tag)).push(&r);
@@ -44,7 +43,7 @@ WEFT_INLINE void post(LaneGuard& g, Request& r) {
     post_exact(g, r);
 }
 
-// Goes back to the lane's own few buckets.
+// Moves posted receives back to the lane's own 64 buckets.
 void shorten(LaneGuard&);
 
 // Takes the receive that `h` belongs to off its list; null when there is none.
@@ -56,27 +55,26 @@ WEFT_INLINE Request* match_posted(LaneGuard& g, const wire::Header& h) {
     return nullptr;
 }
 
-// The short paths look at the first receive of a bucket. These find a receive behind those of other keys, under the same conditions,
-// and unlink it; posted_count is left to the caller.
-// The one that an inline message of `bytes` bytes is for, if it is older than all wildcards and a memcpy of sufficient size.
+// The short paths test only the first receive of a bucket. These find a receive behind those of other keys, under the same conditions,
+// and unlink it; the caller counts posted_count down.
+// The receive that an inline message of `bytes` bytes matches, if it is older than all wildcards, dense and large enough; else null.
 WEFT_COLD Request* take_behind(LaneGuard&, uint32_t context, int32_t source, int32_t tag, int64_t bytes);
-// `r`, if it is the first of its key. False: it stays.
+// Unlinks `r` if it is the first of its key. False: it stays.
 WEFT_COLD bool unlink_behind(LaneGuard&, Request& r);
 
-// Takes a posted receive back; false when it has been matched already. Takes as long as there are older receives
-// of the same key.
+// Unlinks a posted receive (MPI_Cancel); false when it has been matched already. Walks its bucket.
 bool unpost(LaneGuard&, Request& r);
 
-// Whether a receive is posted that a message of `peer` (of the node) may match; where many are posted, one is taken to be.
+// Whether a message of `peer` may match a posted receive; true without a search if more than 64 are posted.
 bool receives_from(LaneGuard&, int peer);
 
 // The oldest unexpected message for (context, rank, tag), left in place; null when there is none.
 Unexpected* find_unexpected(LaneGuard&, uint32_t context, int32_t rank, int32_t tag);
 // A record for a message of `bytes`, on no queue; null when out of memory.
 Unexpected* new_unexpected(LaneGuard&, int peer, const wire::Header& h, int64_t bytes);
-// Puts a new one at the end; null when out of memory. `offered`: its data stays with the sender.
+// The same, queued at the end. `offered`: it is an RTS, and its data stay with the sender.
 Unexpected* add_unexpected(LaneGuard&, int peer, const wire::Header& h, int64_t bytes, bool offered);
-// Takes it off the lists (its data stays).
+// Takes `u` off its lists; its data stay.
 void unlink_unexpected(LaneGuard&, Unexpected& u);
 void free_unexpected(LaneGuard&, Unexpected& u);
 

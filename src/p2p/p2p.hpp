@@ -48,11 +48,11 @@ Err imrecv(Process&, Buffer, Message** message, Request** out);
 void wait(Process&, Request& r);
 // One round of progress, then whether `r` is complete. True for an inactive request.
 bool test(Process&, Request& r);
-// For a complete request: its error, and its status if wanted; then frees it (a persistent one becomes inactive).
+// For a complete request: its error, and its status unless null; then frees it (a persistent one becomes inactive).
 Err finish(Process&, Request& r, Status*);
 // An active request is freed when it completes.
 void free_request(Process&, Request& r);
-// A fresh request of kind `ops` (see RequestOps), pending; freed by finish(). For collectives, persistent and generalized requests.
+// A new pending request of kind `ops` (see RequestOps); freed by finish(). For collectives, partitioned, combined, generalized ones.
 Request* make_special(Process&, Comm*, const obj::RequestOps*, void* ext);
 // Marks a special request complete. Any thread.
 void complete_special(Process&, Request& r, Err e);

@@ -1,5 +1,5 @@
-// What this rank waits for, in words: the answer to mpiexec when a job runs into its time limit. Nothing but progress_once()
-// is on a path of a message; the lists are read under the guard, and told with no lock held.
+// Reports what this rank waits for, as text: the answer to mpiexec when a job reaches its time limit. Of this file only
+// progress_once() is on the path of a message. The lists are read under the guard, and reported with no lock held.
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -72,7 +72,7 @@ void add_request(Found* found, const Request& r) {
     found->operation(o);
 }
 
-// Null where that communicator is gone.
+// Null if that communicator has been freed.
 const obj::Comm* comm_of(Process& p, uint32_t context) {
     SpinGuard g(p.pool_lock);
     for (const obj::Comm* c : {static_cast<const obj::Comm*>(&p.world), static_cast<const obj::Comm*>(&p.self),
@@ -136,7 +136,7 @@ void add_operation(Text* text, const Process& p, const Operation& o) {
 }
 
 void add_all(Text* text, const Process& p, const char* head, const Operation* list, int count) {
-    // A line takes at most some 250 bytes; what is left out is counted.
+    // A line takes at most about 250 bytes; the number of omitted ones is reported.
     int told = 0;
     for (; told < count && told < Found::shown && text->used + 400 < sizeof text->bytes; ++told) {
         text->add("    %s", head);
@@ -166,7 +166,7 @@ bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool
         LaneGuard g(*p.lane);
         if (!g.lane.requests.owns(blocking) && !g.lane.persistent_pool.owns(blocking)) add_request(&found, *blocking);
     }
-    if (!p.told.exchange(true)) look(*p.lane, &found);  // the other threads tell their own calls alone
+    if (!p.told.exchange(true)) look(*p.lane, &found);  // the other threads report only their own calls
     for (int i = 0; i < found.messages_count && i < Found::shown; ++i) found.messages[i].comm = comm_of(p, found.messages[i].context);
     add_all(&text, p, "pending: ", found.operations, found.operations_count);
     add_all(&text, p, "arrived, not received: ", found.messages, found.messages_count);
@@ -176,9 +176,9 @@ bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool
 
 namespace {
 
-// What a thread's calls that do not wait have found since anything moved for them.
+// A thread's nonblocking calls since one of them last moved something.
 struct Polling {
-    static constexpr uint32_t per_look = 64;   // looks at the clock cost as much as a poll
+    static constexpr uint32_t per_look = 64;   // polls per reading of the clock, which costs as much as a poll
     uint32_t polls;
     bool told;
     uint64_t since_ns, listened_ns;   // 0: not begun

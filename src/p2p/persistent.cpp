@@ -10,7 +10,7 @@ namespace {
 
 void set_complete(Persistent& r) { r.state.store(Request::complete, std::memory_order_release); }
 
-// Prepares the request's own fields for another round.
+// Sets the request's fields for the next start.
 void arm(LaneGuard&, Persistent& r) {
     r.flags = r.start_flags;
     r.stage = Request::fresh;

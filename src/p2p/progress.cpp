@@ -31,7 +31,7 @@ void poll_for(Process& p, const Request& r, int peer, bool sole) {
         return yield ? comes_within(p, in, looks, &next, done, [&] { lane::Idler::yield(l); })
                      : comes_within(p, in, l.limits.spin_polls, &next, done);
     };
-    // Other rings have waited meanwhile: after as many messages as a ring has room for, all are looked at.
+    // Other rings are not polled meanwhile, so this stops after as many messages as a ring holds.
     for (uint32_t messages = 0; messages < wire::shm::ring_cells && !r.done() && comes(); ++messages) {
         LaneGuard g(l);
         if (!l.shm.poll_from<1>(in, Arrivals{g, p})) return;
@@ -41,7 +41,7 @@ void poll_for(Process& p, const Request& r, int peer, bool sole) {
 bool progress(Process& p) {
     Lane& l = *p.lane;
     bool moved = false;
-    // A thread that finds nothing to do must not keep the others from the guard.
+    // With several threads the guard is taken only if there may be something to do, so that waiting threads do not contend for it.
     if (!l.threads || l.work.load(std::memory_order_relaxed) != 0 || l.peek()) {
         LaneGuard g(l);
         moved = poll_lane(g, p);
@@ -78,7 +78,7 @@ void register_hook(Process& p, bool (*hook)(Process&)) {
     const int n = p.hook_count.load(std::memory_order_relaxed);
     for (int i = 0; i < n; ++i)
         if (p.hooks[i] == hook) return;
-    if (n == Process::max_hooks) __builtin_trap();  // one per floor above, known when the library is built
+    if (n == Process::max_hooks) __builtin_trap();  // one per upper layer, so a mistake in the library
     p.hooks[n] = hook;
     p.hook_count.store(n + 1, std::memory_order_release);  // pairs with progress()
 }

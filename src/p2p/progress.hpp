@@ -1,5 +1,4 @@
-// One round of everything under way: arrivals, queued sends, rendezvous, upper floors' hooks; and waiting for it. Included by p2p/
-// and above.
+// Progress, one round at a time (arrivals, queued sends, rendezvous, upper layers' hooks), and waiting by it. Included by p2p/ and above.
 // progress() and progress_until() take the lane's guard themselves and run hooks with no lock held.
 #pragma once
 #include "lane/lane.hpp"
@@ -13,13 +12,13 @@ namespace weft::p2p {
 
 // One round for one lane, under its guard. True when something moved.
 bool poll_lane(LaneGuard&, Process&);
-// Waits a short while for `r`, whose message comes from `peer` of the node, and takes nothing that comes after it: that may
-// have a receive of its own soon, and need no copy. `sole`: no other receive is posted; then ranks that share cores wait here for
-// longer, stepping aside after each look: one ring is looked at sooner than all.
+// Waits briefly for `r`, whose message comes from `peer` by shared memory. Polls only that ring, and takes no message after the one for
+// `r`: the next may soon have a posted receive, which saves a copy. `sole`: no other receive is posted; then ranks that share CPUs
+// yield after each look instead of pausing, as polling one ring is faster than polling all.
 void poll_for(Process&, const Request& r, int peer, bool sole);
 using Next = wire::shm::Shm::Next;
-// Looks for a message on `in`, at most `polls` times and only while one ring is all that matters: false as soon as queued
-// sends, transfers or schedules need more than that, or `other()` says so. `pause()` comes after each look.
+// Polls `in` until its next message is there, at most `polls` times. False earlier if queued sends, rendezvous or schedules need full
+// progress, or `other()` is true. Calls `pause()` after each look.
 template <class Other, class Pause = void()>
 WEFT_INLINE bool comes_within(Process& p, const wire::shm::Shm::In& in, uint32_t polls, Next* next, Other&& other,
                               Pause&& pause = os::pause_cpu) {
@@ -32,28 +31,28 @@ WEFT_INLINE bool comes_within(Process& p, const wire::shm::Shm::In& in, uint32_t
     }
     return false;
 }
-// One round of everything: lane, then hooks.
+// One round of progress: the lane, then the hooks.
 bool progress(Process&);
-// The same for a call that does not wait: a program that polls by such calls answers mpiexec, too.
+// The same for nonblocking calls (MPI_Test, MPI_Iprobe). A program that polls by them answers mpiexec's questions, too.
 bool progress_once(Process&);
-// Adds a hook to every round of progress: slow-path work of an upper floor (schedules). True when it moved something. Hooks are
-// called while there is work for them; a floor tells of each piece of it (an active schedule) by begin_work() and end_work().
+// Adds a hook to every round of progress: slow-path work of an upper layer (schedules). A hook returns true when it moved something.
+// Hooks are called while there is work for them; a layer counts each unit (an active schedule) by begin_work() and end_work().
 void register_hook(Process&, bool (*hook)(Process&));
-// An upper floor's own messages: cells of kind first_upper_kind + `n`, which `arrival` serves on the other side. In order with all others
-// to that peer. send_upper() is false when the wire is full: later, then. `bytes` <= wire::inline_bytes.
+// An upper layer's own messages: cells of kind first_upper_kind + `n`, which the receiver passes to `arrival`, in order with all others
+// from that peer. send_upper() returns false when the wire is full: try again later. `bytes` <= wire::inline_bytes.
 void register_arrival(Process&, int n, Process::Arrival* arrival);
 bool send_upper(LaneGuard&, int peer, int n, const void* payload, int bytes);
 inline void begin_work(Process& p) { p.hook_work.fetch_add(1, std::memory_order_relaxed); }
 inline void end_work(Process& p) { p.hook_work.fetch_sub(1, std::memory_order_relaxed); }
 
-// mpiexec asks all ranks what they wait for when a job runs into its time limit. Answers for this thread, which has waited that
-// long (in one call, or `again`: in many), and where it is the first also for all that is pending; true when it did.
+// mpiexec asks all ranks what they wait for when a job reaches its time limit. If it has asked, answers for this thread, which has
+// waited for `waited_ns` (in one call, or `again`: in many); the first thread also lists all that is pending. True if it answered.
 WEFT_COLD bool tell_if_asked(Process&, uint64_t waited_ns, const Request* blocking, bool again = false);
 
-// Ends the job where a wire has lost what it cannot do without: a rank would wait for ever.
+// Ends the job if the system has denied a wire something that it needs: a rank would wait for ever.
 WEFT_COLD void check_wires(Process&);
 
-// What this thread probes for, while one of these lives: told as well.
+// While an object of this class lives, tell_if_asked() reports that this thread probes for such a message.
 class Probing {
 public:
     template <class Envelope>
@@ -70,8 +69,8 @@ private:
     const Probing* before_;
 };
 
-// Makes progress until `done()`; calls it with no lock held, and never again once it was true: it may take what it finds.
-// `blocking` is the one operation that it waits for, if it is one.
+// Makes progress until `done()`. Calls it with no lock held, and never again once it was true, because it may consume what it finds.
+// `blocking`: the request that a blocking call waits for, or null.
 template <class Done>
 void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) {
     lane::Idler idler(*p.lane);
@@ -81,7 +80,7 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
             idler.moved();
         } else {
             const lane::Idler::Next next = idler.idle();
-            // Another thread may complete what this one waits for just before it would hear of it: so `done` is asked last.
+            // Another thread may complete the request just before this one is registered as a sleeper, so `done` is tested last.
             if (next == lane::Idler::Next::sleep)
                 lane::sleep_until_woken(*p.lane, p.lane->limits.longest_sleep_us, [&] { return progress(p) || (over = done()); });
             else if (next == lane::Idler::Next::listen) {
@@ -93,7 +92,7 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
     }
 }
 
-// Makes `b`, which is dense, the buffer of `r`, which is then flat: held as the bytes it is, with no reference on its type.
+// Makes `b`, which is dense, the buffer of `r`, as a count of bytes without a reference on its type. The caller sets Request::flat.
 WEFT_INLINE void set_bytes(Request& r, const type::Buffer& b) {
     r.buf = b.base;
     r.count = type::bytes_of(b);
@@ -110,7 +109,7 @@ inline uint16_t set_buffer(Request& r, const type::Buffer& b) {
     r.type = b.type;
     return 0;
 }
-// Says why the complete `r` failed, whose error it returns; `bytes` is what its buffer holds.
+// Reports why the complete `r` failed, and returns its error. `bytes`: the size of its buffer.
 Err why_failed(const Request& r, int64_t bytes);
 // A request from the lane's pool, with its references taken; null when out of memory.
 Request* make_request(LaneGuard&, obj::Comm&, type::Buffer, int32_t rank, int32_t tag, uint16_t flags);

@@ -1,12 +1,12 @@
-// What travels between the two ends of a message: kinds of cells and their payloads. Included by p2p/ only.
+// The protocol on the wire: kinds of cells and their payloads. Included by p2p/ only.
 //
 //   eager, inline      eager
 //   eager, fragments   eager_first, eager_next ...     fragments of one message are consecutive on their wire
 //   rendezvous         rts, then rndv_data             where both sides share the descriptor, the CTS is a store to it
 //                      rts, cts, rndv_data             where they do not
-//   synchronous        any of the above; `ssend_ack` follows an eager one, when all of it has come
+//   synchronous        any of the above; the receiver answers an eager one with `ssend_ack` when it is matched and has arrived
 //
-// What names a record of the other side is an identity (lane/ids.hpp).
+// A record of the other side is named by its identity (lane/ids.hpp).
 #pragma once
 #include <cstdint>
 
@@ -17,7 +17,7 @@ namespace weft::p2p {
 
 enum Cells : uint8_t { eager = 1, eager_first, eager_next, rts, cts, rndv_data, ssend_ack };
 
-// Kinds of the floors above (windows, partitions): dispatched by Process::arrivals, see progress.hpp.
+// Kinds of upper layers' messages (windows, partitions), dispatched by Process::arrivals; see progress.hpp.
 inline constexpr uint8_t first_upper_kind = 16, upper_kinds = obj::Process::max_arrivals;
 
 enum HeaderFlags : uint8_t { wants_ack = 1 };  // synchronous: 8 bytes of identity precede the payload (eager), or First holds it
@@ -25,7 +25,7 @@ enum HeaderFlags : uint8_t { wants_ack = 1 };  // synchronous: 8 bytes of identi
 struct First {
     wire::BulkRef ref;        // this fragment; the others follow on the same wire
     int64_t bytes;            // of the whole message
-    uint64_t send;            // whom to acknowledge to
+    uint64_t send;            // the sender's request, for the SSEND_ACK; 0: none is due
 };
 struct Rts {
     int64_t bytes;
@@ -36,7 +36,7 @@ struct Rts {
 struct Cts {
     uint64_t send;            // the sender's record
     uint64_t receive;         // the receiver's
-    int64_t limit;            // bytes that the receiver wants
+    int64_t limit;            // bytes to send: no more than the receive buffer holds
 };
 struct Data {
     wire::BulkRef ref;

@@ -16,12 +16,12 @@ using wire::Header;
 
 namespace {
 
-// A send that has not begun to leave, or has stopped between two fragments.
+// Sends a message from its start, or continues one that stopped between two fragments.
 bool push_fresh(LaneGuard& g, int peer, Request& r) {
     Lane& l = g.lane;
     const Buffer b{r.buf, r.count, r.type};
     const int64_t bytes = b.bytes();
-    // Over the peer's credit a message is complete only when it is matched, and all but the smallest go by rendezvous.
+    // Over the peer's credit a send completes only when it is matched: inline as a synchronous send, all others by rendezvous.
     const bool over_credit = l.peers[peer].sent == 0 && !l.within_credit(peer);
     const bool ack = over_credit || (r.flags & Request::sync) != 0;
     const bool is_inline = bytes + (ack ? 8 : 0) <= l.limits.inline_max;
@@ -54,7 +54,7 @@ bool push_control(LaneGuard& g, int peer, Request& r) {
     return true;
 }
 
-// A control message, sent like any other and in order with them.
+// A control message is queued like any send, and stays in order with them.
 void send_control(LaneGuard& g, int peer, Request::Stage stage, uint64_t to, uint64_t from, int64_t limit) {
     auto* r = static_cast<Request*>(g.lane.control_pool.take());
     if (r == nullptr) out_of_memory(0, peer);
@@ -67,7 +67,7 @@ void send_control(LaneGuard& g, int peer, Request::Stage stage, uint64_t to, uin
     push_or_enqueue(g, peer, *r);
 }
 
-// The sends queued for `peer`, as far as its wire takes them.
+// Sends what is queued for `peer`, as far as its wire takes it.
 bool push_queue(LaneGuard& g, int peer) {
     Lane& l = g.lane;
     Fifo& f = l.peers[peer].pending;
@@ -76,7 +76,7 @@ bool push_queue(LaneGuard& g, int peer) {
     while (!f.empty()) {
         auto* r = static_cast<Request*>(f.head);
         const int64_t before = l.peers[peer].sent;
-        Link* next = r->next;            // push() may complete r, and its owner may free it
+        Link* next = r->next;            // push() may complete r, and another thread may then free it
         if (!push(g, peer, *r)) {
             moved |= l.peers[peer].sent != before;
             l.hold(peer);

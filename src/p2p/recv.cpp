@@ -8,7 +8,7 @@ namespace weft::p2p {
 
 namespace {
 
-// As take_inline(), for a message of one chunk: no request, no second copy.
+// As take_inline(), for an eager message of one fragment: no request, no unexpected copy.
 bool take_chunk(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
     if (from.way != obj::Route::shm || !type::is_dense(*b.type)) return false;
@@ -76,7 +76,7 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
 
 using Round = bool(Process&);
 
-// `round` is a call's way to make progress: one that waits does so elsewhere, too.
+// `round` makes progress: progress() in blocking calls, progress_once() in the others.
 static Err look(Process& p, Comm& c, Envelope e, bool* found, Status* s, Round* round) {
     *found = false;
     if (e.rank == obj::proc_null) {
@@ -125,7 +125,7 @@ static Message* make_message(LaneGuard& g, Comm& c, Unexpected* u) {
     return m;
 }
 
-// The most common case: the next message of the ring is the one, and inline. It meets no queue.
+// The most common case: the ring's next message matches and is inline. It goes through no queue.
 static Message* match_next(Process& p, Comm& c, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
     if (from.way != obj::Route::shm) return nullptr;
@@ -194,7 +194,7 @@ static void free_message(LaneGuard& g, Message& m) {
     g.lane.requests.give(&m);
 }
 
-// A matched message that is here, for a dense buffer that can hold it: no request.
+// Receives a matched message of at most 48 bytes into a dense buffer that is large enough, without a request.
 static bool receive_matched(Process& p, const Buffer& b, Message** message, Status* s) {
     Message& m = **message;
     if (m.comm == nullptr || !type::is_dense(*b.type)) return false;

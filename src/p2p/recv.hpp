@@ -1,5 +1,5 @@
-// Receiving: the short path of a message that is there, or comes while we look, and fits its header's cache line.
-// Included by p2p.hpp. Nothing is posted on that path: the wire's next cell is compared with what is wanted.
+// Receiving: the short path of an inline message that has arrived, or arrives within a few polls. Included by p2p.hpp.
+// That path posts nothing: it compares the ring's next cell with the receive. It takes the lane's guard once the cell is there.
 #pragma once
 #include "base/copy.hpp"
 #include "p2p/progress.hpp"
@@ -9,16 +9,16 @@ namespace weft::p2p {
 
 Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
 
-// Whether `n`, which is here, is the next message of `in` still, is of this kind, with these flags, and matches.
+// Whether `n`, which has arrived, is still the next message of `in`, has this kind and these flags, and matches.
 WEFT_INLINE bool is_match(LaneGuard&, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n,
                           Cells kind = eager, uint8_t flags = 0) {
-    // Kind, flags and source in one compare; turn and number of bytes are masked out.
+    // Kind, flags and source in one comparison; turn and number of bytes are masked out.
     const uint64_t want = wire::Cell::pack(wire::Header{kind, 0, flags, e.rank, 0, 0});
     return WEFT_LIKELY(in.head.load(std::memory_order_relaxed) == n.index && (n.word & ~uint64_t{0xff00ff}) == want &&
                        n.cell->context == c.context + e.coll && (n.cell->tag == e.tag || e.tag == obj::any_tag));
 }
 
-// The same, if nothing else is waited for or waits.
+// The same, if no receive is posted and no unexpected message is queued.
 WEFT_INLINE bool is_wanted(LaneGuard& g, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n,
                            Cells kind = eager, uint8_t flags = 0) {
     lane::Lane& l = g.lane;
@@ -34,7 +34,7 @@ WEFT_INLINE void fill(Status* s, int32_t source, int32_t tag, int64_t bytes) {
     s->bytes = bytes;
 }
 
-// Takes it. ≤ 50 instructions, no call.
+// Receives `n` if it matches and fits. ≤ 50 instructions, no call.
 WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, const Next& n,
                              Status* s) {
     if (WEFT_UNLIKELY(!is_wanted(g, c, e, in, n))) return false;
@@ -46,7 +46,7 @@ WEFT_INLINE bool take_inline(LaneGuard& g, Comm& c, const Buffer& b, Envelope e,
     return true;
 }
 
-// Waits a short while for it. False: nothing was taken, go the slow way.
+// Waits briefly for an inline message. False: nothing was received, take the slow path.
 WEFT_INLINE bool recv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
     if (WEFT_LIKELY(type::is_dense(*b.type) && from.way == obj::Route::shm)) {
@@ -65,11 +65,11 @@ WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     return WEFT_LIKELY(recv_inline(p, c, b, e, s)) ? Err::ok : recv_slow(p, c, b, e, s);
 }
 
-// Posts a receive of dense data from a peer of the node when nothing unexpected waits: no call, no reference
-// taken. False: nothing happened, go the slow way.
+// Posts a receive of dense data from a peer by shared memory, if no unexpected message is queued: no call, no reference taken.
+// False: nothing happened, take the slow path.
 WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Request** out) {
     Lane& l = lane_of(p, c, e.tag, Direction::receive);
-    // MPI_ANY_SOURCE (-1) has a sentinel of its own in routes[], so it takes the slow way; so does MPI_PROC_NULL.
+    // MPI_ANY_SOURCE (-1) has a sentinel of its own in routes[], so it takes the slow path; so does MPI_PROC_NULL.
     if (WEFT_UNLIKELY(c.routes[e.rank].way != obj::Route::shm || !type::is_dense(*b.type) || !obj::is_predefined(c)))
         return false;
     lane::LaneTry guard(l);
@@ -95,7 +95,7 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
     return true;
 }
 
-// Gives `r` the next message of `in`, if it is the one and `r` the oldest that it may go to, and finishes `r`. ≤ 60 instructions.
+// If the next message of `in` is inline and matches `r` first of all receives, receives it and finishes `r`. ≤ 60 instructions.
 WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, wire::shm::Shm::In& in, const Next& n, Status* s) {
     lane::Lane& l = g.lane;
     const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::coll)};
@@ -114,8 +114,7 @@ WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, wire::shm::Shm::In& in, c
     return true;
 }
 
-// Waits a short while for the posted `r` by looking into the one ring that its message will come by. False: nothing
-// happened to it here, go the slow way.
+// Waits briefly for the posted `r`, polling only the ring that its message comes by. False: `r` is not finished, take the slow path.
 WEFT_INLINE bool wait_posted(Process& p, Request& r, Status* s) {
     Lane& l = lane_of(p, r);
     wire::shm::Shm::In* in;
@@ -129,11 +128,11 @@ WEFT_INLINE bool wait_posted(Process& p, Request& r, Status* s) {
     Next n;
     if (!comes_within(p, *in, l.limits.spin_polls, &n, [&] { return r.done(); })) return false;  // another thread may complete it
     LaneGuard g(l);
-    n = l.shm.look(*in);   // once more: faster by 3-5 % than to keep what was seen in registers
+    n = l.shm.look(*in);   // reading the cell again is 3-5 % faster than keeping it in registers
     return n.here() && take_posted(g, r, *in, n, s);
 }
 
-// Posts the prepared `r`, or takes the message that is here already.
+// Posts the prepared `r`, or gives it the unexpected message that matches.
 void start_receive(LaneGuard&, Process&, Request& r);
 Err irecv_slow(Process&, Comm&, Buffer, Envelope, Request** out);
 

@@ -16,7 +16,7 @@ using wire::Header;
 
 namespace {
 
-// Rounds without data after which the receiver takes the sender to be away, and turns to CMA get.
+// Rounds of progress without data after which the receiver assumes that the sender is outside MPI, and uses CMA get.
 constexpr uint32_t rounds_to_fallback = 500;
 
 Buffer buffer_of(const Request& r) { return Buffer{r.buf, r.count, r.type}; }
@@ -31,15 +31,15 @@ bool may_attach(LaneGuard& g, int peer, uint64_t address) {
     return attach > 0;
 }
 
-// What each side copies at once by split CMA: a third, so that the faster of the two takes the last one too, in whole pages;
-// no more than hides the time of the system call.
+// Bytes that each side claims at a time by split CMA, in whole pages: a third of the message, so that the faster side copies the last
+// third, too; at most 256 KiB, which is enough to hide the time of the system call.
 uint32_t cma_block(int64_t bytes) {
     constexpr int64_t largest = 256 * 1024;
     const int64_t third = (bytes / 3 + 4095) & ~int64_t{4095};
     return static_cast<uint32_t>(third < 4096 ? 4096 : third < largest ? third : largest);
 }
 
-// A record with a descriptor: `shared`, or one of its own. Null when out of memory.
+// A record with the `shared` descriptor or, where that is null, with one of its own. Null when out of memory.
 Rndv* make_record(LaneGuard& g, Request& r, int peer, Transfer* shared, bool sending, int64_t bytes) {
     Lane& l = g.lane;
     auto* m = static_cast<Rndv*>(l.rndv_pool.take());
@@ -65,7 +65,7 @@ void free_record(LaneGuard& g, Rndv& m, Link* before) {
     l.rndv_pool.give(&m);
 }
 
-// Sender, pipelined copy: the next block into the wire. False when that is full or all is claimed.
+// Sender, pipelined copy: sends the next block. False when the wire is full or all blocks are claimed.
 bool send_data(LaneGuard& g, Rndv& m) {
     Lane& l = g.lane;
     Transfer& t = *m.transfer;
@@ -85,7 +85,7 @@ bool send_data(LaneGuard& g, Rndv& m) {
         l.discard(m.peer, c);
         return false;
     }
-    if (n != q.ref.bytes) {  // what is reserved and what is sent must be the same
+    if (n != q.ref.bytes) {  // the chunk's length must be that of the claimed block
         l.discard(m.peer, c);
         to = l.reserve_bulk(m.peer, n, &q.ref);
     }
@@ -104,11 +104,11 @@ bool send_data(LaneGuard& g, Rndv& m) {
     return true;
 }
 
-// A block by CMA, if one is left and the kernel lets this process.
+// Copies a block by CMA, if one is left and the kernel permits it.
 bool attach(LaneGuard& g, Rndv& m) {
     Lane& l = g.lane;
     Transfer& t = *m.transfer;
-    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;  // the sender's line: looked at late
+    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;  // not read earlier: the line is written by both sides
     if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
     const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending ? Transfer::sender : Transfer::receiver);
     if (WEFT_UNLIKELY(t.refused.load(std::memory_order_relaxed) != 0)) {
@@ -116,12 +116,12 @@ bool attach(LaneGuard& g, Rndv& m) {
         l.want_eager(INT32_MAX);
     }
     l.counters.attached_bytes += n;
-    l.notify(m.peer);  // it may wait for the last block
+    l.notify(m.peer);  // the peer may wait for the last block
     return n != 0;
 }
 
-// Receiver of a pipelined copy: whether its sender seems to be away, so that a CMA get is to take over. Before this rank sleeps,
-// too: the sender may be away for long.
+// Receiver of a pipelined copy: whether its sender seems to be outside MPI, so that a CMA get takes over. True also when a thread of
+// this rank is about to sleep, as the sender may stay away for long.
 bool sender_is_away(Lane& l, const Rndv& m) {
     uint32_t& idle = l.peers[m.peer].idle;
     if (l.sleepers.load(std::memory_order_relaxed) != 0) idle = rounds_to_fallback;
@@ -129,8 +129,8 @@ bool sender_is_away(Lane& l, const Rndv& m) {
     return idle >= rounds_to_fallback;
 }
 
-// Moves a block of an accepted transfer by the mover that is this side's now. `waited`: an older transfer of this round waits
-// for its sender; only that one counts rounds, as the sender, too, goes one by one.
+// Moves a block of an accepted transfer by its current mover. `waited`: an older transfer of this round waits for its sender; only
+// that one counts rounds, as the sender moves its transfers one after the other.
 bool move_block(LaneGuard& g, Rndv& m, bool& waited) {
     const Transfer& t = *m.transfer;
     const bool pipelined = t.block == 0 || t.refused.load(std::memory_order_relaxed) != 0;
@@ -144,7 +144,8 @@ bool move_block(LaneGuard& g, Rndv& m, bool& waited) {
     return attach(g, m);
 }
 
-// Whose memory was to blame hears of that. A sender is done where only the receiver's is bad; a receiver never has its data.
+// Sets the request's error. The side with the bad buffer gets Err::buffer. If the receiver's is bad, the sender reports success; if
+// the sender's is bad, the receiver reports Err::other.
 void note_fault(const Rndv& m, Request& r) {
     const uint32_t fault = m.transfer->fault.load(std::memory_order_relaxed);
     if (WEFT_LIKELY(fault == Transfer::none)) return;
@@ -153,7 +154,7 @@ void note_fault(const Rndv& m, Request& r) {
     else if (!m.sending) r.error = static_cast<uint8_t>(Err::other);
 }
 
-// This side's share is done: the request completes.
+// All bytes have left or arrived: completes this side's request.
 void end_transfer(LaneGuard& g, Rndv& m) {
     Lane& l = g.lane;
     Transfer& t = *m.transfer;
@@ -165,7 +166,7 @@ void end_transfer(LaneGuard& g, Rndv& m) {
         if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
         l.arriving -= m.bytes;
         t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in is_over()
-        if (m.shared) l.notify(m.peer);                   // it may wait for a descriptor
+        if (m.shared) l.notify(m.peer);                   // the peer may wait to reuse the descriptor
     }
     complete(g, r, m.bytes);
 }
@@ -204,7 +205,7 @@ void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o) {
     if (m == nullptr) out_of_memory(o.bytes, peer);
     l.peers[peer].idle = 0;
     l.arriving += limit;
-    ++l.peers[peer].awaiting;  // its data may lie behind messages that nobody asked for
+    ++l.peers[peer].awaiting;  // its data may lie behind unexpected messages, so must_drain() must hold
     Transfer& t = *m->transfer;
     if (!shared) {
         shm::offer(t, nullptr, static_cast<uint64_t>(o.bytes));
@@ -212,7 +213,7 @@ void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o) {
         send_cts(g, peer, o.send, m->id, limit);
         return;
     }
-    // The one choice of a mover.
+    // The mover is chosen here, once.
     const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
     t.receive = m->id;
     shm::accept(t, attachable ? b.data() : nullptr, static_cast<uint64_t>(limit), attachable && l.limits.split_cma ? cma_block(limit) : 0);
@@ -236,8 +237,8 @@ void arrive_data(LaneGuard& g, const Data& q, const char* chunk) {
     shm::add_copied(m->transfer->arrived.by[Transfer::receiver], q.ref.bytes);
 }
 
-// To look at all of a long window costs a quarter of what a block does, as the blocks themselves push it out of the nearest
-// cache. So a round in which data move, here or by what has arrived, leaves the rest of it to the next idle round, or to the 16th.
+// Checking all of many concurrent transfers costs a quarter of copying a block, because the copies evict the descriptors from the
+// first-level cache. So a round that moves data stops early; the rest is checked by the next idle round, or by every 16th.
 bool move_transfers(LaneGuard& g, bool busy) {
     Lane& l = g.lane;
     const bool all = ++l.rounds % 16 == 0;

@@ -11,26 +11,26 @@ namespace weft::p2p {
 // This side's record of a large message.
 struct Rndv : Link {
     wire::shm::Transfer* transfer;
-    Request* request;    // null once it has completed (sender: the descriptor is still the receiver's)
+    Request* request;    // null once it has completed; the sender's record then waits until the receiver is done with the descriptor
     uint64_t id;         // this record's identity
     uint64_t other;      // the other side's record, where the descriptor is not shared
-    int64_t bytes;       // what will be reported
+    int64_t bytes;       // to report on completion: of the message (sender), or received (receiver)
     int32_t peer;
     bool sending;
     bool shared;         // one descriptor for both sides
 };
 static_assert(sizeof(Rndv) <= 64);
 
-// Sender: offers `r`'s data to whatever receive it matches. False when the wire is full.
+// Sender: sends an RTS for `r`. False when the wire is full.
 bool push_rts(LaneGuard&, int peer, Request& r);
-// Receiver: `r` has matched this RTS. Ends the job when out of memory.
+// Receiver: `r` has matched this RTS; sends the CTS. Ends the job when out of memory.
 void accept_rts(LaneGuard&, Request& r, int peer, const Rts& o);
-// Sender: the receiver's answer, where the descriptor is not shared.
+// Sender: the CTS has come as a cell, because the descriptor is not shared.
 void arrive_cts(LaneGuard&, const Cts&);
 // Receiver: data by pipelined copy.
 void arrive_data(LaneGuard&, const Data&, const char* chunk);
 
-// Moves a block of the oldest transfer that has one, and ends those that are over. `busy`: messages have just arrived.
+// Moves one block, of the oldest transfer that can move one, and completes finished transfers. `busy`: messages have just arrived.
 bool move_transfers(LaneGuard&, bool busy);
 
 }  // namespace weft::p2p

@@ -8,8 +8,8 @@ namespace weft::p2p {
 
 namespace {
 
-// A send to this very rank: straight to the posted receive, or kept as an unexpected message. `copy` keeps the data;
-// otherwise the message refers to `r`, which completes when it is received.
+// A send to this rank itself: copied to the posted receive, or queued as an unexpected message. `copy`: the unexpected message holds a
+// copy of the data; otherwise it refers to `r`, which completes when it is received.
 Err send_self(LaneGuard& g, Request& r, bool copy) {
     Lane& l = g.lane;
     const Buffer b{r.buf, r.count, r.type};
@@ -38,7 +38,8 @@ Err send_self(LaneGuard& g, Request& r, bool copy) {
     return Err::ok;
 }
 
-// What needs no request though it does not fit a cell, or found the ring full of cells that have been read since.
+// Sends without a request what send_inline() could not: an eager message of fragments, or an inline one if reading `consumed` anew finds
+// a free cell.
 bool send_whole(Process& p, Comm& c, const Buffer& b, Envelope e, Mode m, const obj::Route& to) {
     if (m == Mode::synchronous || !to.is_wire()) return false;
     if (type::is_dense(*b.type) && type::bytes_of(b) <= to.inline_max) {

@@ -1,5 +1,5 @@
-// Sending: the one decision, and the short path of a message that fits its header's cache line. Included by p2p.hpp.
-// The short path takes the lane's guard for a few stores; it allocates nothing and meets no request.
+// Sending: the short path of an inline message, which fits its header's cache line. Included by p2p.hpp.
+// The short path takes the lane's guard for a few stores; it allocates nothing and needs no request.
 #pragma once
 #include "base/copy.hpp"
 #include "p2p/progress.hpp"
@@ -7,11 +7,11 @@
 
 namespace weft::p2p {
 
-// Everything that is not the short path: full ring, larger, synchronous, noncontiguous, self, MPI_PROC_NULL.
+// All other sends: full ring, larger, synchronous, noncontiguous, by socket, to self, MPI_PROC_NULL.
 Err send_slow(Process&, Comm&, Buffer, Envelope, Mode);
 Err isend_slow(Process&, Comm&, Buffer, Envelope, Mode, Request** out);
-// Sends or queues the prepared `r`. A message to this very rank is copied and done at once, or stays where it is and
-// completes when it is received.
+// Sends or queues the prepared `r`. With `copy_self` a message to this rank itself is copied and complete at once; without, it
+// stays in the user's buffer and completes when it is received.
 Err start_send(LaneGuard&, Request& r, const obj::Route& to, bool copy_self);
 
 // ≤ 45 instructions, no call, one release store. False: nothing happened, take the slow path.
@@ -21,7 +21,7 @@ WEFT_INLINE bool send_inline(Process& p, const Comm& c, const void* data, int64_
     if (WEFT_UNLIKELY(bytes > to.inline_max)) return false;
     if (bytes > static_cast<int64_t>(wire::inline_bytes)) __builtin_unreachable();  // what inline_max is at most
     Lane& l = lane_of(p, c, e.tag, Direction::send);
-    // Built late, so that few values are alive at once.
+    // Built late, so that few registers are in use at once.
     const auto header = [&] {
         return wire::Header{eager, static_cast<uint8_t>(bytes), 0, c.rank, e.tag, c.context + e.coll};
     };
@@ -45,7 +45,7 @@ WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
     return WEFT_LIKELY(type::is_dense(*b.type)) && send_inline(p, c, b.base, type::bytes_of(b), e);
 }
 
-// The same, and the request of a send that is done.
+// The same for MPI_Isend: sets `*out` to the shared request that is always complete.
 WEFT_INLINE bool isend_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Request** out) {
     if (!send_inline(p, c, b, e)) return false;
     *out = &p.sent_request;

@@ -1,5 +1,5 @@
-// What every wire is: a way to move cells (a cache line of header and payload) and chunks of bulk bytes, in order, from one
-// process to another. Wires know nothing of matching: a header's fields are carried, not read. Included by lane/ and p2p/.
+// The interface of a wire. A wire moves cells (a cache line of header and payload) and chunks of further payload, in order, from
+// one process to another. It carries a header's fields and does not match by them. Included by lane/ and p2p/.
 // A wire's sending and receiving ends belong to one lane and are touched under its guard.
 #pragma once
 #include <atomic>
@@ -12,13 +12,13 @@
 namespace weft::wire {
 
 inline constexpr int inline_bytes = 48;  // payload that shares the header's cache line
-inline constexpr uint8_t has_bulk = 0x80;   // header flag: payload starts with a BulkRef
+inline constexpr uint8_t has_bulk = 0x80;   // header flag: a chunk belongs to the cell, whose payload starts with a BulkRef
 
-// The header, as its sender gives it and its receiver gets it.
+// The header of a cell, unpacked.
 struct Header {
-    uint8_t kind;      // of message; the protocol's
+    uint8_t kind;      // of message, defined by the protocol (p2p/protocol.hpp)
     uint8_t bytes;     // payload bytes in the cell
-    uint8_t flags;     // the protocol's, but for has_bulk
+    uint8_t flags;     // has_bulk; the others are the protocol's
     int32_t source;
     int32_t tag;
     uint32_t context;
@@ -26,12 +26,12 @@ struct Header {
 
 // Where a chunk lies.
 struct BulkRef {
-    uint32_t offset;      // from where the sender's chunks begin
+    uint32_t offset;      // shared memory: from the front of the sender's pool. A socket's chunk is in the same datagram: 0
     uint32_t bytes;
 };
 
-// The line that travels. `word` publishes it: written last with release, and read first with acquire; its lowest byte is
-// the turn, which differs from what the same line held one lap ago, so that the reader need not clear anything.
+// One cache line. The sender writes `word` last, with release, which publishes the cell; the receiver reads it first, with acquire.
+// Its lowest byte is the turn (the lap number), which differs from that of one lap ago, so the reader need not clear the line.
 struct alignas(64) Cell {
     std::atomic<uint64_t> word;  // turn, kind, bytes, flags, source
     int32_t tag;
@@ -50,8 +50,8 @@ struct alignas(64) Cell {
 };
 static_assert(sizeof(Cell) == 64);
 
-// What a poll hands upward. `take` is offered the raw cell first and may say no to all but the case it is made for.
-// `arrive` returns false to leave the message where it is (it is offered again at the next poll).
+// Receives what a poll finds. poll() calls `take` with the raw cell first; false if it is not the one case that `take` handles.
+// Then it calls `arrive`; false leaves the message in the wire, and the next poll delivers it again.
 template <class S>
 concept Sink = requires(S s, int peer, const Header& h, const char* payload, const char* bulk, uint64_t word, const Cell& cell) {
     { s.take(word, cell) } -> std::same_as<bool>;
@@ -68,7 +68,7 @@ concept Wire = requires(W w, int peer, Cell* cell, const Header& h, size_t bytes
     { w.reserve(peer) } -> std::same_as<Cell*>;                     // null: again later
     { w.reserve_bulk(peer, bytes, ref) } -> std::same_as<char*>;    // null: again later; ref goes into the payload
     w.commit(peer, cell, h);                                        // publishes the cell, and the bulk reserved with it
-    w.discard(peer, cell);                                          // gives up both
+    w.discard(peer, cell);                                          // releases both unsent
     { w.poll(sink) } -> std::same_as<bool>;                         // true when something moved
 };
 

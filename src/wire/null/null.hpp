@@ -1,5 +1,5 @@
-// The infinitely fast wire: everything is done but moving the bytes, and nothing ever arrives. For counting instructions
-// and measuring injection. Same rules as every wire.
+// The infinitely fast wire: it accepts every message and delivers none. For counting instructions and measuring the injection
+// rate. Included by lane/; touched under the lane's guard.
 #pragma once
 #include "wire/wire.hpp"
 

@@ -4,7 +4,7 @@
 
 namespace weft::wire::shm {
 
-// Half as many loads as by 16 bytes: a fifth faster.
+// Loads of 32 bytes: half as many as with 16, a fifth faster.
 __attribute__((target("avx2"))) static void copy_wide(void* to, const void* from, size_t bytes) {
     typedef uint64_t V __attribute__((vector_size(32)));
     copy_and_claim<V>(to, from, bytes);

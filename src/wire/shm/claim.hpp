@@ -1,8 +1,8 @@
-// Which core's cache owns the lines of a ring from one lap to the next. On some processors a store to a line that this core
-// wrote last, and another core has read since, waits for that core before the next such store begins. There the reader claims
-// each line it has read by storing one byte to it: then the writer's stores fetch the lines ahead, many at once, and copies
-// through a ring are three to five times as fast (docs/experiments/006-taking-lines.md). Elsewhere it is one store too many.
-// Owned by the reading end of one lane, and touched under its guard. Source: lane/machine.hpp says where it is done.
+// Claiming cache lines: the reader stores one byte to each line of a cell or chunk that it has read, so that its own cache owns it.
+// On some processors a store to a line that this core wrote last, and another core has read since, waits for that core before
+// the next such store begins. With claimed lines the writer's stores fetch many lines at once, and copies through shared memory
+// are three to five times as fast (docs/experiments/006-taking-lines.md). On other processors the store is wasted.
+// Included by wire/shm; owned by the reading end of one lane and touched under its guard. lane/machine.hpp says where it is on.
 #pragma once
 #include <cstddef>
 
@@ -15,7 +15,7 @@ struct Claim {
     void start(bool claim);
     // memcpy that claims the lines it reads.
     void copy(void* to, const void* from, size_t bytes) const;
-    // The same past the caches (see weft::copy_past_caches); claims lines only where that is on.
+    // The same with non-temporal stores (weft::copy_past_caches); claims lines only where `on`.
     void copy_past_caches(void* to, const void* from, size_t bytes) const;
 };
 

@@ -1,6 +1,6 @@
 // How the shared-memory wire lays out its part of the node's segment. Offsets only: no pointers are stored there, so that
 // it may be mapped anywhere. Included by wire/shm and its tests. Fresh memory is zero, and zero is the valid empty state
-// of everything here: no rank waits for another to initialise.
+// of everything here, so a rank may send before its peer has initialised.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -17,58 +17,58 @@ inline constexpr uint32_t largest_chunk = block_bytes;
 inline constexpr uint32_t transfers_per_rank = 256;
 inline constexpr int max_ranks = 1024;
 
-// The messages from one rank to one other. One writer, one reader.
+// The cells from one rank to one other. One writer, one reader.
 // Invariant: tail - consumed <= ring_cells; cells [consumed, tail) are published and unread, and so are the chunks that they refer to.
 struct alignas(4096) Ring {
     Cell cells[ring_cells];
 };
 static_assert(sizeof(Ring) == 4096, "a page");
 
-// What the reader of a ring tells its writer. A reader's are beside each other.
+// State of a ring that its reader writes and its writer reads. One reader's Controls are contiguous.
 struct Control {
     // Read by the writer only when the ring, or a block of its pool, seems full.
-    alignas(64) std::atomic<uint32_t> consumed;       // cells given back, free-running
+    alignas(64) std::atomic<uint32_t> consumed;       // cells the reader has freed, free-running
     std::atomic<uint32_t> over_credit;                // 1 while the reader keeps more of this ring's messages than its credit
-    // Written when the reader's attention changes: 1 while it polls this ring, 0 when the writer must ring the bell.
+    // 1 while the reader polls this ring; 0 when the writer must ring the doorbell.
     alignas(64) std::atomic<uint32_t> polled;
 };
 
-// How a rank is called and woken.
+// How a rank learns of rings that it does not poll, and how it is woken.
 struct Mailbox {
-    alignas(64) std::atomic<uint32_t> word;           // futex; counts the bells rung
+    alignas(64) std::atomic<uint32_t> word;           // futex; counts doorbells and wakes
     std::atomic<uint32_t> asleep;
     std::atomic<int32_t> pid;                         // 0 until the rank has joined
     alignas(64) std::atomic<uint64_t> doorbells[max_ranks / 64];  // one bit per sender whose ring is not being polled
-    alignas(64) std::atomic<uint32_t> eager_max;      // a hint: bytes of a message that this rank wants without an offer; 0: not known yet
+    alignas(64) std::atomic<uint32_t> eager_max;      // a hint: largest message to send to this rank eagerly rather than by rendezvous; 0: not known yet
 };
 
-// One large message on its way (see transfer.hpp). Made by the sender, accepted by the receiver; the sender uses it again
-// when both are done with it.
+// The descriptor of a rendezvous (see transfer.hpp). The sender fills it in, the receiver accepts it; the sender reuses it
+// when both sides are done.
 struct alignas(64) Transfer {
-    uint64_t from;                      // the sender's data, or 0 where it is not one run of bytes
+    uint64_t from;                      // address of the sender's data; 0 if not contiguous
     uint64_t bytes;
-    uint64_t to;                        // the receiver's, likewise; valid once state is accepted
-    uint64_t limit;                     // bytes the receiver wants, <= bytes
-    uint64_t receive;                   // the receiver's own note
+    uint64_t to;                        // address of the receive buffer; 0 if CMA cannot be used. Valid once state is accepted
+    uint64_t limit;                     // bytes to move: the message's, or the receive buffer's if that is smaller
+    uint64_t receive;                   // identity of the receiver's record (lane/ids.hpp)
     std::atomic<uint32_t> state;        // State
     std::atomic<uint32_t> receiver_done;
     std::atomic<uint32_t> fault;        // Fault: why a copy failed
-    uint32_t block;                     // bytes that each side copies at once by split CMA; 0: pipelined copy. The receiver's choice
-    alignas(64) std::atomic<uint64_t> claimed;  // bytes given to a copier
-    // A block that the kernel refused to copy for a side, and gave back: the sender moves it by pipelined copy. Written once by
-    // that side, `end` last with release; from then on `at` is the sender's.
+    uint32_t block;                     // split CMA: bytes per claim; 0: pipelined copy. The receiver chooses
+    alignas(64) std::atomic<uint64_t> claimed;  // bytes claimed so far, by both sides; may exceed limit
+    // The block that each side gave back because the kernel refused to copy it: the sender moves it by pipelined copy. Each side
+    // writes its own once, `end` last with release; after that only the sender changes `at`.
     struct GivenBack {
         std::atomic<uint64_t> at, end;
     } given_back[2];
-    std::atomic<uint32_t> refused;              // some block was: no more is copied by the kernel
-    // Bytes copied, by which side: each number has one writer. The sender looks at `left` all the time, the receiver at
-    // `arrived`; in a pipelined copy each writes the line that it looks at, and none goes to and fro.
+    std::atomic<uint32_t> refused;              // 1: a block was given back, and CMA is no longer used for this transfer
+    // Bytes copied by each side, so each number has one writer. The sender polls `left`, the receiver polls `arrived`. In a
+    // pipelined copy each side writes only the line that it polls, so neither line moves between the cores.
     struct alignas(64) Copied {
         std::atomic<uint64_t> by[2];
     } left, arrived;                            // left the sender's buffer; are in the receiver's
     enum Side : uint8_t { sender, receiver };
     enum State : uint32_t { offered, accepted };
-    enum Fault : uint32_t { none, senders_buffer, receivers_buffer };  // which memory is not there
+    enum Fault : uint32_t { none, senders_buffer, receivers_buffer };  // which buffer is not accessible
 };
 
 // Offsets of the parts, for `ranks` ranks on the node.

@@ -15,7 +15,7 @@ Err Pool::open(int pairs) {
     free_count_ = blocks;
     recent_count_ = 0;
     free_ = first_ = last_ = none;
-    for (uint32_t b = blocks; b-- > 0;) push(static_cast<uint16_t>(b));   // the first pages are used first
+    for (uint32_t b = blocks; b-- > 0;) push(static_cast<uint16_t>(b));   // so that the block with the lowest address is used first
     return Err::ok;
 }
 
@@ -47,13 +47,12 @@ bool Pool::has_room(int pair, uint32_t chunks, uint32_t bytes) {
     return (chunks - here + per_block - 1) / per_block <= may_take(p);
 }
 
-// Cells that the reader is not done with.
+// Cells that the reader has not consumed.
 static uint32_t unread(const uint32_t* tail, const std::atomic<uint32_t>* consumed) {
-    return *tail - consumed->load(std::memory_order_acquire);  // pairs with publish(): what has been consumed has been read
+    return *tail - consumed->load(std::memory_order_acquire);  // pairs with publish(): the reader has read all consumed cells and their chunks
 }
 
-// Whether the cell before `after` has been consumed. Told by its distance from the tail, so it does not matter how many cells
-// without a chunk have been sent since.
+// Whether the cell before `after` has been consumed. Compares distances from the tail, so it stays right when the positions wrap.
 static bool is_read(uint32_t after, uint32_t tail, uint32_t unread_cells) { return tail - after >= unread_cells; }
 
 // Makes an empty block current.
@@ -109,8 +108,8 @@ void Pool::list(Pair& p) {
     last_ = self;
 }
 
-// Takes back what has been consumed of another pair that holds full blocks: it may have sent nothing for long. One each time,
-// in turn, as each is a look at a line that another rank writes.
+// Takes back consumed blocks of another pair that holds full ones, which may not have sent for long. One pair per call, in turn,
+// because each reads a cache line that another rank writes.
 void Pool::look_at_another(const Pair& than) {
     for (int tries = 0; tries < 2 && first_ != none; ++tries) {
         Pair& p = pairs_[first_];
@@ -123,7 +122,7 @@ void Pool::look_at_another(const Pair& than) {
     }
 }
 
-// How many blocks the pair may take now. Each that it takes makes its share smaller by two: one more is held, one less is spare.
+// How many blocks the pair may take now. Each one narrows the gap between spare and held by two: one more held, one less spare.
 uint32_t Pool::may_take(const Pair& p) const {
     const uint32_t spare = free_count_ - without_;
     if (p.held == 0) return 1 + (spare + 1) / 2;

@@ -1,15 +1,16 @@
-// Where the chunks of what this rank sends lie: in blocks of its own part of the segment, until their readers have consumed them.
-// Included by wire/shm and its tests. Touched under the guard of the lane that owns it; the segment holds the data only, all that
-// is known of the blocks is in ordinary memory.
+// A sender's pool: blocks of its own part of the segment, which hold the chunks it sends until their readers have consumed them.
+// Included by wire/shm and its tests. Touched under the guard of the lane that owns it. The segment holds the data only; the
+// bookkeeping is in private memory.
 //
 // A pair (this rank and one peer) fills its current block from the front. A full block waits in the pair's queue until the reader
-// has consumed the last cell that refers to it. A block that has come back rests while as many others come back, then it is the first to be
-// used: to write to lines that another core has just read costs a third of a stream's bandwidth, and untouched memory costs page faults.
+// has consumed the last cell that refers to it. A freed block rests until twelve others (resting_blocks) have been freed, and is then
+// reused before any untouched one. Writing to lines that another core has just read costs up to 30 % of a stream's bandwidth, so a
+// block is not reused at once; untouched memory costs page faults, so few blocks are in turn.
 //
 // Invariant: a block is free, or current for one pair, or in the queue of one pair together with the position of the last cell that
 // refers to it.
-// Sharing: the first block of each pair is guaranteed. Beyond it a pair may hold as many as remain for all. So one slow reader takes half of
-// the spare blocks at most, the next a quarter, and each pair can go on as soon as its own reader does.
+// Sharing: the first block of each pair is guaranteed. Beyond it a pair may hold at most as many blocks as stay spare. So one slow
+// reader holds at most half of the spare blocks, the next a quarter, and each pair can send as soon as its own reader reads.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -21,7 +22,7 @@ namespace weft::wire::shm {
 
 inline constexpr uint32_t block_bytes = 32 * 1024;
 inline constexpr uint32_t spare_blocks = 64;          // beside one for each pair
-inline constexpr uint32_t resting_blocks = 12;        // that came back; from 8 on nothing is gained (docs/experiments/014-pool.md)
+inline constexpr uint32_t resting_blocks = 12;        // freed blocks that are not reused yet; docs/experiments/014-pool.md
 
 class Pool {
 public:
@@ -29,24 +30,24 @@ public:
     static constexpr uint32_t round_line(uint32_t n) { return (n + 63) & ~63u; }
     static constexpr uint32_t blocks_for(int pairs) { return static_cast<uint32_t>(pairs) + spare_blocks; }
 
-    // Err::no_mem when out of memory. connect() says of each pair how far its writer and its reader are in its ring.
+    // Err::no_mem when out of memory. connect() tells where a pair's `tail` and `consumed` are.
     Err open(int pairs);
     void connect(int pair, const uint32_t* tail, const std::atomic<uint32_t>* consumed);
     void close();
 
-    // Where the next chunk of `pair` goes, `bytes` (1 to block_bytes) from the front of the pool on; nowhere: there is no room now.
-    // Without a commit() it has not been reserved.
+    // Offset in the pool of room for `bytes` (1 to block_bytes) for the next chunk of `pair`; nowhere: there is no room now.
+    // The room counts as used only after commit().
     uint32_t reserve(int pair, uint32_t bytes);
-    // The chunk reserved last is used: the pair's cell before `tail` refers to it.
+    // Marks the chunk reserved last as used: the pair's cell at `tail` - 1 refers to it.
     void commit(int pair) {
         Pair& p = pairs_[pair];
         p.used = p.reserved;
         p.after = *p.tail;
     }
-    // Whether `chunks` chunks of up to `bytes` each surely find room now.
+    // Whether `chunks` chunks of up to `bytes` each are certain to find room now.
     bool has_room(int pair, uint32_t chunks, uint32_t bytes);
 
-    // For tests: whether the invariant holds; blocks that a pair holds; blocks that nobody holds.
+    // For tests: whether the invariant holds; blocks that a pair holds; free blocks.
     bool is_sound() const;
     uint32_t held(int pair) const { return pairs_[pair].held; }
     uint32_t free() const { return free_count_; }
@@ -56,17 +57,17 @@ private:
     struct Pair {
         const uint32_t* tail;                       // cells sent, free-running
         const std::atomic<uint32_t>* consumed;      // cells that the reader is done with
-        uint32_t used;                              // bytes of the current block; all of it where there is none
-        uint32_t reserved;                          // `used`, once the chunk reserved last is committed
+        uint32_t used;                              // bytes of the current block; block_bytes if there is none
+        uint32_t reserved;                          // value of `used` once the chunk reserved last is committed
         uint32_t after;                             // position after the last cell that refers to the current block
         uint16_t current, oldest, newest;           // the queue of full blocks
-        uint16_t held;                              // current and full
+        uint16_t held;                              // number of blocks: current and full
         uint16_t next;                              // in the list of pairs with full blocks
         bool listed;
     };
     struct Block {
-        uint32_t after;                             // of a full one: position after the last cell that refers to it
-        uint16_t next;                              // free or full
+        uint32_t after;                             // of a full block: position after the last cell that refers to it
+        uint16_t next;                              // in the free stack or in a pair's queue
     };
     bool next_block(Pair&);
     void take_back(Pair&);
@@ -83,9 +84,9 @@ private:
     Block* blocks_ = nullptr;
     int count_ = 0;
     uint32_t free_count_ = 0;
-    uint32_t without_ = 0;                          // pairs that hold no block: as many free ones are not spare
+    uint32_t without_ = 0;                          // pairs that hold no block; one free block is reserved for each, the rest is spare
     uint16_t free_ = none;                          // a stack
-    uint16_t recent_[resting_blocks];               // those that came back last, oldest first; they count as free
+    uint16_t recent_[resting_blocks];               // blocks freed last, oldest first; included in free_count_
     uint32_t recent_count_ = 0;
     uint16_t first_ = none, last_ = none;           // pairs with full blocks, in the order in which they are looked at
 };

@@ -93,7 +93,7 @@ bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
 
 void Shm::ring_doorbell(int peer) {
     Mailbox* d = mailbox(peer);
-    // A bell that has been rung, and not been looked at since, has woken the peer already.
+    // If the bit is still set, an earlier doorbell has already woken the peer.
     const uint64_t bit = 1ull << (me % 64);
     if ((d->doorbells[me / 64].fetch_or(bit, std::memory_order_seq_cst) & bit) != 0) return;
     d->word.fetch_add(1, std::memory_order_seq_cst);
@@ -130,7 +130,7 @@ void Shm::sweep() {
         any = true;
     }
     if (any && !os::heavy_fence()) {
-        // Without the fence no ring may be left: from now on all are polled, and no bell is looked at.
+        // Without the fence no ring may go unpolled: from now on all are polled, and doorbells are ignored.
         all_polled.store(true, std::memory_order_relaxed);
         for (int p = 0; p < ranks; ++p)
             if (p != me) activate(p);
@@ -152,7 +152,7 @@ void Shm::sweep() {
 }
 
 bool Shm::peek() const {
-    if (!all_polled.load(std::memory_order_relaxed)) return true;  // which rings are active may change under our eyes: take the guard
+    if (!all_polled.load(std::memory_order_relaxed)) return true;  // the list of active rings may change: the caller must take the guard
     for (int k = 0; k < active_count; ++k)
         if (ready(active[k])) return true;
     return false;
@@ -162,8 +162,8 @@ uint32_t Shm::sleep_prepare() {
     Mailbox* d = mailbox(me);
     const uint32_t seen = d->word.load(std::memory_order_acquire);
     d->asleep.fetch_add(1, std::memory_order_seq_cst);
-    // Bells rung so far are forgotten, so that the next one is a first one, which wakes. The poll that follows finds what they
-    // were rung for. Where they say which rings to poll, that poll looks at them.
+    // Clears all doorbells, so that the next one is rung anew and wakes this rank; the caller's poll finds what the old ones announced.
+    // Where not all rings are polled, answer_doorbells() also makes the rings active that they name.
     if (all_polled.load(std::memory_order_relaxed))
         for (int w = 0; w * 64 < ranks; ++w) d->doorbells[w].exchange(0, std::memory_order_seq_cst);
     else answer_doorbells();
@@ -179,7 +179,7 @@ void Shm::stop_polling() {
     if (can_fence_.load(std::memory_order_relaxed) && !os::heavy_fence()) can_fence_.store(false, std::memory_order_relaxed);
 }
 
-// Not while a thread of this rank sleeps: whoever polls now may leave before that one wakes.
+// Not while a thread of this rank sleeps: the polling thread may leave MPI, and then only a doorbell wakes the sleeping one.
 void Shm::resume_polling() {
     if (mailbox(me)->asleep.load(std::memory_order_relaxed) != 0) {
         unpolled_ = messages_to_resume;

@@ -1,11 +1,11 @@
-// The shared-memory wire: one ring per ordered pair of ranks, and one mailbox per rank. A send writes one cache line that
-// its receiver is polling; nothing else is shared on that path. Ends belong to one lane and are touched under its guard,
-// except peek(), which any thread may call.
+// The shared-memory wire: one ring per ordered pair of ranks, one pool of blocks per sender, one mailbox per rank. An inline send
+// writes one cache line that its receiver is polling, and loads `polled`. Ends belong to one lane and are touched under its guard,
+// except what is marked "any thread".
 //
-// Finding the non-empty rings: a rank polls its active rings only. A writer whose ring is not polled rings the bell
-// (a bit in the reader's mailbox). The reader that stops polling pays for it: it clears `polled`, fences all cores
-// (os::heavy_fence), and polls once more; writers just load a flag. The fence interrupts other CPUs (15 us), so after a sleep
-// the rings stay unpolled, and writers go on ringing, until 64 messages have come without another sleep.
+// Finding the non-empty rings: a rank polls its active rings only. A writer whose ring is not polled rings the doorbell
+// (a bit in the reader's mailbox). The cost of that lies with the reader: before it stops polling a ring it clears `polled`, fences
+// all cores (os::heavy_fence), and polls once more; a writer only loads a flag. The fence interrupts other CPUs (15 us), so after a
+// sleep `polled` stays 0, and writers keep ringing, until 64 messages have come without another sleep.
 #pragma once
 #include "base/copy.hpp"
 #include "os/futex.hpp"
@@ -22,23 +22,23 @@ struct Shm {
     struct alignas(64) Out {
         Cell* cells;
         uint32_t tail;          // next cell to write, free-running
-        uint32_t limit;         // first one that is not known to be free
+        uint32_t limit;         // first cell that is not known to be free
         Control* control;
-        bool awaited;           // before the chunk reserved last, one had come from the peer: it may be waiting for this one
-        uint32_t held;          // the owner has queued sends for this peer: reserve() finds nothing
-        uint32_t over_credit;   // what the ring said at the last refresh(), see within_credit()
+        bool awaited;           // a chunk from the peer came before the one reserved last, so the peer may wait for this one
+        uint32_t held;          // sends are queued for this peer, so reserve() returns null; see hold()
+        uint32_t over_credit;   // Control::over_credit as read by the last refresh(); see within_credit()
     };
     // The receiving end from one peer.
     struct alignas(64) In {
         Cell* cells;
-        std::atomic<uint32_t> head;   // next cell to read, free-running; written under the guard, peeked at without
+        std::atomic<uint32_t> head;   // next cell to read, free-running; written under the guard, read by any thread
         uint32_t published;           // `consumed` as last stored
         Control* control;
-        const char* pool;             // of `peer`
+        const char* pool;             // where `peer`'s chunks lie
         int32_t peer;
         bool active;
         bool busy;                    // had traffic since the last sweep
-        bool heard;                   // a chunk has come since this rank's last one to `peer`
+        bool heard;                   // a chunk has come since this rank last reserved one for `peer`
     };
 
     // Maps its structures onto [base, base + Layout::bytes()). Err::no_mem when out of memory.
@@ -49,26 +49,26 @@ struct Shm {
 
     WEFT_INLINE Cell* reserve(int peer) { return reserve(out[peer]); }
     WEFT_INLINE void commit(int peer, Cell* c, const Header& h) { commit(peer, out[peer], c, h); }
-    void discard(int, Cell*) {}   // neither a cell nor a chunk is taken before commit()
+    void discard(int, Cell*) {}   // nothing to undo: neither a cell nor a chunk counts as used before commit()
 
     WEFT_INLINE Cell* reserve(Out& o) {
         if (WEFT_UNLIKELY(o.tail == o.limit) && !refresh(o)) return nullptr;
         return &o.cells[o.tail & mask];
     }
 
-    // The same without a look at what the reader has freed since, and so without a call.
+    // The same without reading what the reader has freed since, so without a call.
     WEFT_INLINE Cell* reserve_known(Out& o) { return WEFT_LIKELY(o.tail != o.limit) ? &o.cells[o.tail & mask] : nullptr; }
 
     WEFT_INLINE void commit(int peer, Out& o, Cell* c, const Header& h) {
         c->tag = h.tag;
         c->context = h.context;
-        // Release: pairs with the acquire load in poll() and ready(); the payload and the bulk chunk become visible with it.
+        // Release: pairs with the acquire load in look_at(); the payload and the chunk become visible with it.
         c->word.store(Cell::pack(h) | turn(o.tail), std::memory_order_release);
         ++o.tail;
         if (h.flags & has_bulk) pool.commit(peer);
         notify(peer, o);
     }
-    // Something that `peer` may be waiting for has been stored: if it does not poll, it is woken.
+    // Call after a store that `peer` may be waiting for: rings the doorbell if the peer does not poll.
     WEFT_INLINE void notify(int peer) { notify(peer, out[peer]); }
     WEFT_INLINE void notify(int peer, const Out& o) {
         // The reader that clears `polled` fences for us, so a plain load after the store is enough (see sleep_prepare).
@@ -78,16 +78,17 @@ struct Shm {
 
     // `bytes` <= largest_chunk.
     char* reserve_bulk(int peer, size_t bytes, BulkRef* ref);
-    // A chunk has been written in the place reserved last. Where it is small and `peer` seems to wait for it, its lines leave this
-    // core's own caches: of larger ones the reader's loads overlap, and a stream's are best left alone.
+    // Call after writing the chunk reserved last. If it is small (demoted_bytes) and `peer` seems to wait for it, its lines are demoted
+    // to the shared cache, where the reader's loads are faster. Larger chunks gain nothing, as their loads overlap; streams lose.
     WEFT_INLINE void written(int peer, const char* chunk, size_t bytes) {
         if (out[peer].awaited && bytes <= demoted_bytes) demote(chunk, bytes);
     }
-    // Whether `cells` cells with up to `chunk` bytes of bulk each surely fit now. Reserves nothing.
+    // Whether `cells` cells with a chunk of up to `chunk` bytes each are certain to fit now. Reserves nothing.
     bool has_room(int peer, uint32_t cells, size_t chunk);
 
-    // Credit. The reader says when it keeps more of what `peer` sent than its credit allows. The writer reads that with the line of
-    // freed cells, so only when its ring looks full; while over credit its ring always looks full, so every message comes by there.
+    // Credit. The reader sets over_credit while it keeps more unexpected bytes of `peer` than its credit. The writer reads the flag
+    // together with `consumed`, so only when its ring looks full. While over credit refresh() grants one cell at a time, so the ring
+    // looks full at every message and every message reads the flag.
     void tell_over_credit(int peer, bool over) { in[peer].control->over_credit.store(over, std::memory_order_relaxed); }
     bool within_credit(int peer) {
         Out& o = out[peer];
@@ -95,19 +96,19 @@ struct Shm {
         return o.over_credit == 0;
     }
 
-    // Up to how many bytes this rank, or `peer`, wants messages eagerly; 0: it has not said so yet.
+    // Size up to which messages to this rank, or to `peer`, are better sent eagerly than by rendezvous; 0: not known yet.
     void want_eager(uint32_t bytes) { mailbox(me)->eager_max.store(bytes, std::memory_order_relaxed); }
     uint32_t eager_wanted_by(int peer) const { return mailbox(peer)->eager_max.load(std::memory_order_relaxed); }
 
-    // While held, reserve() finds nothing for `peer`: sends queue behind those that already wait.
+    // While held, reserve() returns null for `peer`, so that new sends queue behind those that already wait.
     void hold(int peer) {
         out[peer].held = 1;
         out[peer].limit = out[peer].tail;
     }
     void unhold(int peer) { out[peer].held = 0; }
 
-    // The line that a ring's next message comes in, and what was seen there. Any thread may look; under the guard it is still
-    // the next one if head is `index`, and then nothing of it needs to be read again.
+    // A ring's next cell and the word that was read from it. Any thread may look. If head is still `index` once the guard is taken,
+    // no other thread has consumed the message, and `word` need not be read again.
     struct Next {
         uint32_t index;
         Cell* cell;
@@ -124,7 +125,7 @@ struct Shm {
     // Whether any message may be there. Any thread.
     bool peek() const;
 
-    // Hands over what has arrived: at most `burst` messages per ring.
+    // Delivers what has arrived: at most `burst` messages per ring.
     template <class S>
     bool poll(S&& sink) {
         bool moved = false;
@@ -137,8 +138,8 @@ struct Shm {
     bool poll_from(In& i, S&& sink) {
         uint32_t h = i.head.load(std::memory_order_relaxed);
         const uint32_t start = h;
-        // In a burst the lines that come next are called for while this one is handled; where lines are claimed they are here. (At
-        // the end of a lap these are lines of another ring instead: to mask them off costs more than they do.)
+        // Prefetches the line four cells ahead while this one is handled; not needed where the reader claims lines, which keeps them in
+        // its cache. (At the end of a lap that is a line of another ring; masking the index would cost more than the useless prefetch.)
         const size_t ahead = claim.on ? 0 : 4 * sizeof(Cell);
         while (h - start < burst) {
             const Next n = look_at(i, h);
@@ -158,26 +159,26 @@ struct Shm {
     WEFT_INLINE const char* chunk_at(const In& i, BulkRef ref) const {
         return i.pool + ref.offset;
     }
-    // memcpy out of a chunk, for the last time.
+    // memcpy out of a chunk that is not read again; claims its lines where that is on.
     void copy_out(void* to, const char* chunk, size_t bytes) const {
         if (claim.on) claim.copy(to, chunk, bytes);
         else memcpy(to, chunk, bytes);
     }
-    // The same for a chunk that was read otherwise.
+    // Claims the lines of a chunk that was read by other means, where that is on.
     void claim_lines(const char* chunk, size_t bytes) const {
         if (claim.on) claim_each(chunk, bytes);
     }
-    // The reader is done with the next message.
+    // Frees the cell of the next message.
     WEFT_INLINE void consumed(In& i, const Next& n) {
         if (claim.on) n.cell->payload[inline_bytes - 1] = 0;   // read already
         consumed(i, n.index + 1);
     }
-    // The same, and with its chunk.
+    // The same for a message with a chunk.
     void consumed_chunk(In& i, const Next& n) {
         consumed(i, n);
         tell_chunk_read(i);
     }
-    // The reader is done with all cells before `h`. The writer is told only every quarter of a lap: it looks when it is full.
+    // Frees all cells before `h`. Published every quarter of a lap: the writer reads `consumed` only when its ring looks full.
     WEFT_INLINE void consumed(In& i, uint32_t h) {
         i.head.store(h, std::memory_order_relaxed);
         i.busy = true;
@@ -193,9 +194,9 @@ struct Shm {
         if (unpolled_ == 0) resume_polling();
     }
 
-    // Sleeping, for any number of threads. sleep_prepare() makes every sender ring the bell; then the caller polls once more,
-    // and if that finds nothing calls sleep() with what sleep_prepare() returned, and in any case wake(). Prepare is called
-    // under the guard. Without the heavy fence, sleep() returns after a millisecond.
+    // Sleeping, for any number of threads. sleep_prepare(), called under the guard, makes every sender ring the doorbell. Then the
+    // caller polls once more, calls sleep() with what sleep_prepare() returned if the poll found nothing, and wake() in any case.
+    // Without the heavy fence, sleep() returns after a millisecond.
     uint32_t sleep_prepare();
     void sleep(uint32_t seen, uint32_t timeout_us);
     void wake() { mailbox(me)->asleep.fetch_sub(1, std::memory_order_seq_cst); }
@@ -217,26 +218,26 @@ struct Shm {
     int ranks = 0, me = 0;
     int active_count = 0;
     Claim claim{};
-    Pool pool;                            // where the chunks lie that this rank sends
-    std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; peeked at without the guard
+    Pool pool;                            // of the chunks that this rank sends
+    std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; read without the guard
 
     static constexpr uint32_t demoted_bytes = 1024;     // docs/experiments/008-who-copies.md
 
 private:
     bool refresh(Out& o);
-    // A chunk is told of at once: its writer may wait for no other.
+    // Publishes at once that a chunk has been read: the writer may wait for this block.
     void tell_chunk_read(In& i) {
         i.heard = true;
         if (const uint32_t h = i.head.load(std::memory_order_relaxed); h != i.published) publish(i, h);
     }
-    // The reader is done with all cells before `h`.
+    // Frees all cells before `h`, and claims their lines where that is on.
     WEFT_INLINE void give_back(In& i, uint32_t h) {
         if (claim.on)
             for (uint32_t k = i.head.load(std::memory_order_relaxed); k != h; ++k) i.cells[k & mask].payload[inline_bytes - 1] = 0;
         consumed(i, h);
     }
-    // Hands a cell over that the sink has not taken as it is. A call, and with copies of what it needs, so that the loop of those that are taken keeps
-    // all in registers. False: it stays there.
+    // Delivers a cell that sink.take() did not handle. Not inlined, and with copies of its arguments, so that poll_from()'s loop stays in
+    // registers. False: the sink refused it, and it stays in the ring.
     template <class S>
     __attribute__((noinline)) bool deliver(In& i, uint32_t index, S sink) {
         const Next n = look_at(i, index);
@@ -262,7 +263,7 @@ private:
     Layout layout_{0};
     std::atomic<bool> can_fence_{false};   // any thread that sleeps may find out that it cannot
     uint32_t polls_ = 0;
-    // Not 0: all rings are unpolled since the last sleep, until as many messages more have come.
+    // Not 0: `polled` is 0 in all rings since the last sleep, until this many more messages have come.
     static constexpr uint32_t messages_to_resume = 64;
     uint32_t unpolled_ = 0;
 };

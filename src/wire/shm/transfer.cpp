@@ -6,8 +6,8 @@
 
 namespace weft::wire::shm {
 
-// For a receiver that reads alone, as its sender is away: small enough that the sender gets work should it come, large enough
-// that the system call (about a microsecond) does not show.
+// Block of a CMA get. Small enough to leave blocks for the sender should it call MPI, large enough to hide the system call
+// (about a microsecond).
 static constexpr uint64_t reading_block = 256 * 1024;
 
 static void clear(Transfer& t, Transfer::Side side) {
@@ -27,7 +27,7 @@ void offer(Transfer& t, const void* from, uint64_t bytes) {
     t.claimed.store(0, std::memory_order_relaxed);
     t.refused.store(0, std::memory_order_relaxed);
     clear(t, Transfer::sender);
-    t.state.store(Transfer::offered, std::memory_order_relaxed);  // published by the message that carries the index
+    t.state.store(Transfer::offered, std::memory_order_relaxed);  // published by the RTS that carries the index
 }
 
 void accept(Transfer& t, void* to, uint64_t limit, uint32_t block) {
@@ -38,8 +38,8 @@ void accept(Transfer& t, void* to, uint64_t limit, uint32_t block) {
     t.state.store(Transfer::accepted, std::memory_order_release);  // pairs with accepted()
 }
 
-// Whose memory is to blame for a copy that failed. The system call does not tell the two apart, so one byte at the sender's end is
-// read alone: by its owner, or by the other.
+// Which buffer made a copy fail with EFAULT. The system call does not tell, so this reads one byte of the sender's buffer by itself
+// (from this process if this is the sender, else from the peer): if that works, the receiver's buffer is at fault.
 static Transfer::Fault fault_of(int pid, Transfer::Side side, uint64_t from) {
     char byte;
     const int owner = side == Transfer::sender ? os::process_id() : pid;
@@ -76,7 +76,7 @@ uint64_t attach_block(Transfer& t, int pid, Transfer::Side side) {
         if (k <= 0) {
             if (k == -EFAULT) {
                 t.fault.store(fault_of(pid, side, from), std::memory_order_relaxed);
-                break;  // the rest counts as copied, so that both sides end and report it
+                break;  // the whole block counts as copied, so that both sides complete and report the fault
             }
             give_back(t, side, at + done, at + n);
             n = done;

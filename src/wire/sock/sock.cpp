@@ -66,9 +66,9 @@ Err Sock::open(const Key& key, int all, int rank) {
     if (listener_ < 0 || watcher_ < 0 || event_ < 0 || !os::set_nonblocking(listener_) ||
         !os::watch(watcher_, listener_, os::News::readable, this))
         return fail(Err::other, "no socket for the other ranks: %s", strerror(errno));
-    // Every sending socket gets the same; below four chunks the two sides would take turns.
+    // Every sending socket gets the same size. With less than four chunks writer and reader would alternate instead of overlapping.
     buffer_ = os::ask_for_buffer(listener_, 4 * (largest_chunk + 8192));
-    const int64_t most = buffer_ - 32 - static_cast<int64_t>(sizeof(Cell));  // 32: what Linux keeps of it
+    const int64_t most = buffer_ - 32 - static_cast<int64_t>(sizeof(Cell));  // 32: reserved by Linux
     chunk_limit = most < largest_chunk ? static_cast<uint32_t>(most & ~int64_t{4095}) : largest_chunk;
     if (buffer_ < 8192) return fail(Err::other, "sockets with buffers of %lld bytes are no use", static_cast<long long>(buffer_));
     return Err::ok;
@@ -110,7 +110,7 @@ bool Sock::denied(const char* what) {
 
 // ---- sending
 
-// Calls a peer for the first time, or until it listens.
+// Connects to a peer; called again until it listens.
 bool Sock::call(int peer) {
     Out& o = out[peer];
     const bool calling = o.calling;
@@ -126,7 +126,7 @@ bool Sock::connect(int peer, Out& o) {
     int fd = os::connect_abstract(name, false);
     if (fd < 0 && errno == EMFILE && os::raise_descriptor_limit()) fd = os::connect_abstract(name, false);
     if (fd < 0) {
-        // It does not listen yet, or has many callers to answer.
+        // It does not listen yet, or its backlog is full.
         o.calling = errno == ECONNREFUSED || errno == EAGAIN;
         return o.calling ? false : denied("cannot call another rank");
     }
@@ -147,7 +147,7 @@ bool Sock::connect(int peer, Out& o) {
 
 int64_t Sock::free_bytes(const Out& o) const {
     const int64_t unread = os::unread_bytes(o.fd);
-    return unread < 0 ? 1 : buffer_ - unread;  // not told: the next send will tell
+    return unread < 0 ? 1 : buffer_ - unread;  // unknown: assumes room, and the next send tells
 }
 
 // False: again later.
@@ -167,7 +167,7 @@ bool Sock::make_room(int peer) {
 
 bool Sock::has_room(int peer, uint32_t cells, size_t chunk) {
     if (reserve(peer) == nullptr) return false;
-    // The kernel takes the last one whatever its size.
+    // Linux takes the last datagram whatever its size, as long as some room is left.
     return free_bytes(out[peer]) > (cells - 1) * cost(sizeof(Cell) + chunk);
 }
 
@@ -213,7 +213,7 @@ bool Sock::send_waiting() {
     return moved;
 }
 
-// `o`'s peer has ended: what waits for it will never be read.
+// The peer of `o` has ended: drops the datagram that waits for it.
 void Sock::lose(Out& o) {
     if (o.watched) os::unwatch(watcher_, o.fd);
     os::close_fd(&o.fd);
@@ -225,7 +225,7 @@ void Sock::lose(Out& o) {
     o.gone = true;
 }
 
-// What the reader has said of credit.
+// Reads what the reader has reported of credit.
 void Sock::hear(Out& o) {
     char over;
     int64_t n;
@@ -246,7 +246,7 @@ void Sock::tell_over_credit(int peer, bool over) {
     say_credit(*i);
 }
 
-// Where the kernel does not take it, it is said after the next message from there.
+// If the kernel does not take the byte, deliver() tries again after the next message of that peer.
 void Sock::say_credit(In& i) {
     const char over = i.over;
     if (i.fd < 0 || os::send_now(i.fd, &over, 1) != os::Sent::later) i.told = i.over;
@@ -254,7 +254,7 @@ void Sock::say_credit(In& i) {
 
 // ---- receiving
 
-// Whether a message of `i` is in `arrived_`.
+// Receives the next message of `i` into `arrived_`; false if there is none.
 bool Sock::receive(In& i) {
     while (i.fd >= 0) {
         const int64_t n = os::receive_now(i.fd, arrived_, sizeof *arrived_);
@@ -272,7 +272,7 @@ bool Sock::receive(In& i) {
     return false;
 }
 
-// Whether the first datagram names a rank of this job that has not called before.
+// Reads the first datagram. False unless it holds the secret and a rank that has not connected before.
 bool Sock::introduce(In& i, int64_t bytes) {
     Hello h;
     memcpy(&h, arrived_, sizeof h);
@@ -283,7 +283,7 @@ bool Sock::introduce(In& i, int64_t bytes) {
     return true;
 }
 
-// The other side has closed, or is no rank of this job. (Closing alone does not end the watch where a forked child has the socket, too.)
+// The other side has closed, or is no rank of this job. (close() alone would not end the watch if a forked child has the socket, too.)
 void Sock::end(In& i) {
     os::unwatch(watcher_, i.fd);
     os::close_fd(&i.fd);
@@ -296,7 +296,7 @@ void Sock::activate(In& i) {
     active_.push(&i);
 }
 
-// There is nothing more from `i`, until the watcher says so; a stranger that has been refused is forgotten.
+// Takes `i` off the active list until epoll reports it again; frees a connection that was refused.
 void Sock::leave(In& i, Link* before) {
     active_.remove(&i, before);
     i.active = false;
@@ -326,7 +326,7 @@ void Sock::ask(uint64_t now) {
     if (n == at_once) asked_ = 0;
     for (int k = 0; k < n; ++k) {
         if (tags[k] == this) callers_wait_ = true;
-        else if (tags[k] != nullptr) activate(*static_cast<In*>(tags[k]));  // null: room, which reserve() sees
+        else if (tags[k] != nullptr) activate(*static_cast<In*>(tags[k]));  // null: room for sending, which make_room() finds
     }
     if (WEFT_UNLIKELY(callers_wait_)) accept_all();
 }
@@ -366,7 +366,7 @@ void Sock::admit(int fd) {
 
 void Sock::after_poll(bool moved) {
     more_.store(moved || kept_ != 0 || unsent_ != 0, std::memory_order_relaxed);
-    // This thread may leave with messages unread that the watcher has told of: then another has to look.
+    // epoll does not report unread messages again. If this thread leaves MPI now, a sleeping one has to poll for them.
     if (moved && asleep_.load(std::memory_order_seq_cst) != 0) wake_self();
 }
 
@@ -374,7 +374,7 @@ bool Sock::peek() const { return more_.load(std::memory_order_relaxed) || os::ha
 
 uint32_t Sock::sleep_prepare() {
     if (asleep_.fetch_add(1, std::memory_order_seq_cst) == 0) os::clear_event(event_);
-    // Only who sleeps pays for hearing of room. What has been told already must not wake: the poll that follows takes it.
+    // Room is watched only during a sleep. asked_ = 0: the caller's poll reads epoll, so that old events do not end the sleep.
     for (int p = 0; p < ranks; ++p)
         if (out[p].full && !out[p].watched) out[p].watched = os::watch(watcher_, out[p].fd, os::News::writable, nullptr);
     asked_ = 0;
@@ -382,7 +382,7 @@ uint32_t Sock::sleep_prepare() {
 }
 
 void Sock::sleep(uint32_t, uint32_t timeout_us) {
-    // Nobody tells when a rank begins to listen.
+    // Nothing reports that a rank has begun to listen, so the sleep is short while a connect() has to be tried again.
     constexpr uint32_t between_calls_us = 1000;
     const bool calling = calling_.load(std::memory_order_relaxed) != 0;
     os::wait_for_either(watcher_, event_, calling && timeout_us > between_calls_us ? between_calls_us : timeout_us);

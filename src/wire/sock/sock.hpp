@@ -1,20 +1,20 @@
 // The socket wire: AF_UNIX SOCK_SEQPACKET, for ranks of one machine (and one network namespace) that cannot share memory.
-// lane/ and the floors above it may include this. Ends belong to one lane and are touched under its guard, except peek(),
+// Included by lane/ and above. Ends belong to one lane and are touched under its guard, except peek(),
 // sleep(), wake() and wake_self(), which any thread may call.
 //
-// - Every rank listens at an abstract name made of the job's key and its rank: nothing is left on disk, whatever happens.
-// - Each direction has a connection of its own, made when its writer needs it: one writer and one reader, as a ring has, so that two
-//   ranks that call each other at once have nothing to agree on. A caller says the job's secret and its rank first; both ends
-//   check that the other belongs to the same user. It may write as soon as the listener exists: nobody waits for an answer.
+// - Every rank listens at an abstract name made of the job's key and its rank, so nothing is left on disk after a crash.
+// - Each direction has a connection of its own, made when its writer needs it. With one writer and one reader each, two ranks that
+//   connect to each other at the same time need no agreement. The first datagram holds the job's secret and the rank; both ends
+//   check that the other belongs to the same user. The writer may send as soon as the listener exists: there is no handshake.
 // - A cell and its chunk are one datagram, in one buffer: one send(), one recv().
-// - A cell is given out only while the kernel surely takes it, so that a message that was committed needs nothing more from its
-//   sender. Only this rank writes to the socket, so what the kernel counts against it cannot grow otherwise: asked now and then
-//   (`room`), that costs two system calls in 120 messages. Where the kernel refuses all the same (it has no memory, or counts otherwise), the
-//   datagram waits here, and poll() tries again.
-// - A message that the sink refuses is kept, one per peer; nothing behind it is read, so the kernel's buffer fills and its sender
+// - reserve() returns a cell only while the kernel is certain to take it, so a committed message needs no further progress by its
+//   sender. Only this rank writes to the socket, so the kernel's count of unread bytes grows by its own sends alone, and is read
+//   rarely (`room`): two system calls in 120 messages. If the kernel refuses all the same (it has no memory, or counts more per
+//   datagram), the datagram waits here, and poll() tries again.
+// - A message that the sink refuses is kept, one per peer. Nothing behind it is read, so the kernel's buffer fills and its sender
 //   has to wait.
-// - poll() reads the sockets that had something last without asking which have (`active_`); the others tell a watcher (epoll),
-//   which is asked every few microseconds. Edge-triggered: a rank that leaves messages where they are can still sleep.
+// - poll() reads the sockets that delivered messages last (`active_`) without asking the kernel which are readable; the others are
+//   watched by epoll, which is read every few microseconds. Edge-triggered, so a rank that leaves messages unread can still sleep.
 #pragma once
 #include <cstring>
 
@@ -26,48 +26,48 @@ namespace weft::wire::sock {
 
 inline constexpr uint32_t largest_chunk = 32 * 1024;
 
-// What all ranks of a job know and nobody else does: random bytes.
+// Random bytes that all ranks of a job share.
 struct Key {
-    unsigned char name[16];    // to be seen in /proc/net/unix
+    unsigned char name[16];    // visible in /proc/net/unix
     unsigned char secret[16];
 };
 
 struct Sock {
-    // What travels: the header and h.bytes of payload, or with bulk the whole cell and the chunk.
+    // One datagram: the header and h.bytes of payload, or the whole cell and its chunk.
     struct Datagram {
         Cell cell;
         char chunk[largest_chunk];
     };
-    // The sending end to one peer. 40 bytes with its pointer in `in`: what a peer costs that is never talked to.
+    // The sending end to one peer. With the pointer in `in` 40 bytes: the cost of a peer that is never talked to.
     struct Out {
         int32_t fd;              // -1: not connected
-        int32_t room;            // bytes that the kernel surely takes; 0 makes reserve() look again
+        int32_t room;            // bytes that the kernel is certain to take; at 0 reserve() calls make_room()
         uint32_t waiting_bytes;  // committed, but refused by the kernel; 0: none
-        bool held;               // the owner has queued sends for this peer: reserve() finds nothing
-        bool over_credit;        // as the reader said last
-        bool calling;            // it did not listen yet at the last call
+        bool held;               // sends are queued for this peer, so reserve() returns null
+        bool over_credit;        // as the reader reported last
+        bool calling;            // the last connect() failed: the peer does not listen yet, or its backlog is full
         bool full;               // the last reserve() found no room
-        bool watched;            // the watcher tells of room
-        bool gone;               // it has ended
+        bool watched;            // epoll reports when there is room
+        bool gone;               // the peer has closed its end
         Datagram* waiting;
     };
-    // The receiving end from one peer. On `active_` while messages may be there.
+    // The receiving end from one peer. In `active_` while it may have messages.
     struct In : Link {
-        int fd;                  // -1: the peer has ended
-        int peer;                // -1 until it has said who it is
+        int fd;                  // -1: the connection has ended
+        int peer;                // -1 until the first datagram, which names the rank, has come
         uint32_t kept_bytes;     // of the message that the sink refused; 0: none
         bool active;
-        bool over, told;         // whether the peer is over its credit; what it was told last
-        In* next_in;             // of all
+        bool over, told;         // whether the peer is over its credit; what was reported to it last
+        In* next_in;             // in all_in_
         Datagram kept;           // memory that is touched only when needed
     };
 
     // Err::other, with the reason, where the system denies a socket or the name is taken.
     Err open(const Key& key, int ranks, int me);
-    // What unsent() says is lost.
+    // Datagrams that still wait (unsent()) are lost.
     void close();
 
-    // Cells of one peer and of another are not reserved at the same time.
+    // All peers share one buffer: commit or discard a cell before reserving the next.
     Cell* reserve(int peer) {
         return WEFT_LIKELY(out[peer].room > 0) || make_room(peer) ? &sending_->cell : nullptr;
     }
@@ -79,22 +79,22 @@ struct Sock {
     }
     void commit(int peer, Cell*, const Header&);
     void discard(int, Cell*) {}
-    // Whether `cells` cells with up to `chunk` bytes of bulk each surely fit now. Reserves nothing.
+    // Whether `cells` cells with a chunk of up to `chunk` bytes each are certain to fit now. Reserves nothing.
     bool has_room(int peer, uint32_t cells, size_t chunk);
 
-    // While held, reserve() finds nothing for `peer`: sends queue behind those that already wait.
+    // While held, reserve() returns null for `peer`, so that new sends queue behind those that already wait.
     void hold(int peer) {
         out[peer].held = true;
         out[peer].room = 0;
     }
     void unhold(int peer) { out[peer].held = false; }
 
-    // Credit. The reader writes a byte back on the connection; the writer looks for it whenever it counts its room anew, that is
-    // before it has sent 128 KiB more, and while over credit each time it is asked.
+    // Credit. The reader writes a byte back on the connection. The writer reads it whenever it measures its room again, at the latest
+    // after 128 KiB, and while over credit at each within_credit().
     void tell_over_credit(int peer, bool over);
     bool within_credit(int peer);
 
-    // Hands over what has arrived: at most one message of each peer.
+    // Delivers what has arrived: at most one message of each peer.
     template <class S>
     bool poll(S&& sink) {
         const uint64_t now = os::cycles();
@@ -119,27 +119,27 @@ struct Sock {
     // Readable when poll() may find something new: for sleeping on it together with other descriptors.
     int descriptor() const { return watcher_; }
 
-    // Sleeping, for any number of threads. sleep_prepare(), under the guard; then the caller polls once more, and if that finds nothing
-    // calls sleep(), and in any case wake(). What is waited for here: messages, room where reserve() found none, wake_self().
+    // Sleeping, for any number of threads. The caller calls sleep_prepare() under the guard, polls once more, calls sleep() if the poll
+    // found nothing, and wake() in any case. sleep() ends at a message, at room where reserve() found none, and at wake_self().
     uint32_t sleep_prepare();
     void sleep(uint32_t seen, uint32_t timeout_us);
     void wake() { asleep_.fetch_sub(1, std::memory_order_seq_cst); }
-    // Wakes whoever sleeps here (another thread of this process).
+    // Wakes the threads of this process that sleep here.
     void wake_self();
 
-    // Whether committed messages wait for the kernel: the owner polls until there are none before it closes.
+    // Whether the kernel has yet to take committed messages; the owner polls until this is false before it closes the wire.
     bool unsent() const { return unsent_ != 0; }
-    // Whether `peer` has closed its ends: it is over, in order or not.
+    // Whether `peer` has closed one of its ends: it has finalised or died.
     bool gone(int peer) const { return out[peer].gone || (in[peer] != nullptr && in[peer]->fd < 0); }
-    // Err::other, with the reason, when the system has denied something that the wire cannot do without; it goes on trying.
+    // Err::other, with the reason, if the system has denied something that the wire needs; the wire keeps trying.
     Err check() const;
 
     int ranks = 0, me = 0;
     uint32_t chunk_limit = 0;   // largest_chunk, less where the system allows no buffer for that
     Out* out = nullptr;
-    In** in = nullptr;          // null: has never called
+    In** in = nullptr;          // null entry: that peer has not connected
 
-    // What a datagram counts for in the kernel, at most: its bytes rounded up to a power of two, and the kernel's own.
+    // The most that the kernel counts for a datagram: its bytes rounded up to a power of two, and the kernel's header.
     static constexpr int64_t cost(size_t bytes) { return 2 * static_cast<int64_t>(bytes) + 1024; }
 
 private:
@@ -192,16 +192,16 @@ private:
     Datagram* arrived_ = nullptr;
     uint32_t arrived_bytes_ = 0;
     Fifo active_;
-    In* last_ = nullptr;                 // that a message came from: stays active
+    In* last_ = nullptr;                 // delivered the last message; stays active
     In* all_in_ = nullptr;
-    uint64_t asked_ = 0;                 // the watcher, in cycles
-    int unsent_ = 0, kept_ = 0;          // peers with such a datagram
-    bool callers_wait_ = false;          // accept() was denied
-    const char* denied_ = nullptr;       // what
+    uint64_t asked_ = 0;                 // when epoll was read last, in cycles
+    int unsent_ = 0, kept_ = 0;          // peers with a datagram that waits; with a message that the sink refused
+    bool callers_wait_ = false;          // connections wait to be accepted
+    const char* denied_ = nullptr;       // what the system denied
     int why_ = 0;                        // its errno
-    std::atomic<int> calling_{0};        // peers that did not listen yet
+    std::atomic<int> calling_{0};        // peers with Out::calling
     std::atomic<int> asleep_{0};
-    std::atomic<bool> more_{false};      // a poll would find something that the watcher no longer tells
+    std::atomic<bool> more_{false};      // a poll may find something that epoll will not report again
 };
 
 static_assert(Wire<Sock>);
