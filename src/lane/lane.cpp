@@ -60,7 +60,8 @@ void Lane::close() {
     free(by_sock);
     sock = nullptr;
     by_sock = nullptr;
-    ids.close();
+    rndv_ids.close();
+    send_ids.close();
     if (posted.buckets != posted_first) ::free(posted.buckets);
     if (unexpected.buckets != unexpected_first) ::free(unexpected.buckets);
     unexpected_pool.close();

@@ -128,7 +128,7 @@ struct Lane : Wires {
     Ring2 unexpected_first[first_buckets];
 
     Fifo rndvs;                            // rendezvous that are not over (p2p::Rndv)
-    Ids ids{};                             // of what control messages refer to: p2p::Rndv, synchronous sends
+    Ids rndv_ids{}, send_ids{};            // what the other side of a message may name: p2p::Rndv; synchronous sends (Request)
     uint32_t rounds = 0;                   // calls of p2p::move_transfers()
     int64_t arriving = 0;                  // bytes of the rendezvous that this rank receives
     Pool requests{64, 64};

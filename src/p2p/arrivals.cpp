@@ -26,8 +26,8 @@ bool Arrivals::arrive(int peer, const Header& h, const char* payload, const char
     case eager_first: return arrive_first(peer, h, payload, chunk);
     case eager_next: arrive_fragment(peer, chunk, read<wire::BulkRef>(payload).bytes); return true;
     case rts: return arrive_rts(peer, h, payload);
-    case cts: arrive_cts(g, read<Cts>(payload)); return true;
-    case rndv_data: arrive_data(g, read<Data>(payload), chunk); return true;
+    case cts: arrive_cts(g, peer, read<Cts>(payload)); return true;
+    case rndv_data: arrive_data(g, peer, read<Data>(payload), chunk); return true;
     case ssend_ack: arrive_ssend_ack(peer, payload); return true;
     }
     if (const int n = h.kind - first_upper_kind; n >= 0 && n < upper_kinds && p.arrivals[n] != nullptr) p.arrivals[n](p, g, peer, h, payload, chunk);
@@ -156,8 +156,8 @@ bool Arrivals::arrive_rts(int peer, const Header& h, const char* payload) {
 }
 
 void Arrivals::arrive_ssend_ack(int peer, const char* payload) {
-    auto* r = static_cast<Request*>(g.lane.ids.take(read<SsendAck>(payload).send));
-    if (r == nullptr) return;
+    auto* r = static_cast<Request*>(g.lane.send_ids.take(read<SsendAck>(payload).send));
+    if (WEFT_UNLIKELY(r == nullptr)) damaged(peer, "an SSEND_ACK");
     --g.lane.peers[peer].awaiting;
     complete(g, *r, type::Buffer{r->buf, r->count, r->type}.bytes());
 }

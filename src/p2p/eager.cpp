@@ -40,7 +40,7 @@ bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_
     h.flags |= wire::has_bulk;
     if (sent == 0) {
         f.bytes = b.bytes();
-        f.send = send != nullptr ? identity_of(g, peer, send) : 0;
+        f.send = send != nullptr ? identity_of(g.lane.send_ids, peer, send) : 0;
         h.kind = eager_first;
         h.bytes = sizeof f;
         memcpy(c->payload, &f, sizeof f);
@@ -76,7 +76,7 @@ bool push_inline(LaneGuard& g, int peer, Request& r, Header h, bool ack) {
     const int64_t bytes = b.bytes();
     const int skip = ack ? 8 : 0;
     if (ack) {
-        const uint64_t id = identity_of(g, peer, &r);
+        const uint64_t id = identity_of(l.send_ids, peer, &r);
         memcpy(c->payload, &id, 8);
     }
     if (b.dense()) copy_small(c->payload + skip, b.data(), static_cast<size_t>(bytes));

@@ -312,6 +312,27 @@ TEST(P2p, CellsOfUpperFloorsArriveInOrder) {
     });
 }
 
+// A control message that names nothing, or more than there is, ends the job with a reason.
+TEST(P2p, DamagedControlMessagesEndTheJob) {
+    const auto sends = [](uint8_t kind, auto content) {
+        run_ranks(2, ThreadLevel::single, [&](Process& p) {
+            if (p.world_rank == 0) {
+                lane::LaneGuard g(*p.lane);
+                wire::Cell* c = p.lane->reserve(1);
+                memcpy(c->payload, &content, sizeof content);
+                p.lane->commit(1, c, wire::Header{kind, sizeof content, 0, 0, 0, 0});
+            } else {
+                for (;;) p2p::progress(p);
+            }
+            for (;;) p2p::progress(p);
+        });
+    };
+    const auto ended = testing::ExitedWithCode(static_cast<int>(Err::other));
+    EXPECT_EXIT(sends(p2p::cts, p2p::Cts{uint64_t{1} << 32, 0, 8}), ended, "rank 0 of this node has sent a CTS that fits nothing");
+    EXPECT_EXIT(sends(p2p::ssend_ack, p2p::SsendAck{77}), ended, "an SSEND_ACK that fits nothing");
+    EXPECT_EXIT(sends(p2p::rndv_data, p2p::Data{{0, 64}, 0, 0}), ended, "data that fits nothing");
+}
+
 // Unasked messages beyond the credit stay with the sender, and still every receive is served.
 TEST(P2p, CreditHoldsBackAndGivesWay) {
     run_ranks(3, ThreadLevel::single, [](Process& p) {

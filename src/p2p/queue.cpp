@@ -98,8 +98,14 @@ void out_of_memory(int64_t bytes, int peer) {
     boot::abort(obj::process->job, static_cast<int>(Err::no_mem), text);
 }
 
-uint64_t identity_of(LaneGuard& g, int peer, void* record) {
-    const uint64_t id = g.lane.ids.put(record);
+void damaged(int peer, const char* what) {
+    char text[160];
+    snprintf(text, sizeof text, "rank %d of this node has sent %s that fits nothing here: its memory, or this rank's, is damaged", peer, what);
+    boot::abort(obj::process->job, static_cast<int>(Err::other), text);
+}
+
+uint64_t identity_of(lane::Ids& ids, int peer, void* record) {
+    const uint64_t id = ids.put(record);
     if (WEFT_UNLIKELY(id == 0)) out_of_memory(0, peer);
     return id;
 }

@@ -22,7 +22,9 @@ void send_cts(LaneGuard&, int peer, uint64_t send, uint64_t receive, int64_t lim
 bool must_drain(LaneGuard&, int peer);
 
 // A new identity for `record`. Ends the job when out of memory, as the peer would wait for ever.
-uint64_t identity_of(LaneGuard&, int peer, void* record);
+uint64_t identity_of(lane::Ids&, int peer, void* record);
+// Ends the job: `peer` has sent a control message that fits nothing here. Only damaged memory does that.
+[[noreturn]] WEFT_COLD void damaged(int peer, const char* what);
 // Ends the job and says why: there is no memory for a message of `bytes` to or from `peer`.
 [[noreturn]] WEFT_COLD void out_of_memory(int64_t bytes, int peer);
 

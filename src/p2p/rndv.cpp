@@ -49,7 +49,7 @@ Rndv* make_record(LaneGuard& g, Request& r, int peer, Transfer* shared, bool sen
         l.rndv_pool.give(m);
         return nullptr;
     }
-    *m = Rndv{{nullptr}, t, &r, identity_of(g, peer, m), 0, bytes, peer, sending, shared != nullptr};
+    *m = Rndv{{nullptr}, t, &r, identity_of(l.rndv_ids, peer, m), 0, bytes, peer, sending, shared != nullptr};
     l.rndvs.push(m);
     l.work.fetch_add(1, std::memory_order_relaxed);
     return m;
@@ -61,7 +61,7 @@ void free_record(LaneGuard& g, Rndv& m, Link* before) {
     else if (m.sending) l.transfers_free[l.transfers_free_count++] = static_cast<uint16_t>(m.transfer - l.shm.transfer(l.self, 0));
     l.rndvs.remove(&m, before);
     l.work.fetch_sub(1, std::memory_order_relaxed);
-    (void)l.ids.take(m.id);
+    (void)l.rndv_ids.take(m.id);
     l.rndv_pool.give(&m);
 }
 
@@ -201,6 +201,7 @@ void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o) {
     const Buffer b = buffer_of(r);
     const int64_t room = b.bytes(), limit = o.bytes < room ? o.bytes : room;
     const bool shared = o.transfer != Unexpected::no_transfer;
+    if (WEFT_UNLIKELY(o.bytes < 0 || (shared && (o.transfer >= shm::transfers_per_rank || !l.on_shm(peer))))) damaged(peer, "an RTS");
     Rndv* m = make_record(g, r, peer, shared ? l.shm.transfer(peer, o.transfer) : nullptr, false, limit);
     if (m == nullptr) out_of_memory(o.bytes, peer);
     l.peers[peer].idle = 0;
@@ -220,17 +221,20 @@ void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o) {
     l.notify(peer);
 }
 
-void arrive_cts(LaneGuard& g, const Cts& q) {
-    auto* m = static_cast<Rndv*>(g.lane.ids.find(q.send));
-    if (m == nullptr) return;
+void arrive_cts(LaneGuard& g, int peer, const Cts& q) {
+    auto* m = static_cast<Rndv*>(g.lane.rndv_ids.find(q.send));
+    const bool fits = m != nullptr && m->sending && !m->shared && m->peer == peer && q.limit >= 0 && q.limit <= m->bytes;
+    if (WEFT_UNLIKELY(!fits)) damaged(peer, "a CTS");
     m->other = q.receive;
     shm::accept(*m->transfer, nullptr, static_cast<uint64_t>(q.limit), 0);
 }
 
-void arrive_data(LaneGuard& g, const Data& q, const char* chunk) {
+void arrive_data(LaneGuard& g, int peer, const Data& q, const char* chunk) {
     Lane& l = g.lane;
-    auto* m = static_cast<Rndv*>(l.ids.find(q.receive));
-    if (m == nullptr || m->request == nullptr) return;
+    auto* m = static_cast<Rndv*>(l.rndv_ids.find(q.receive));
+    const bool ours = m != nullptr && !m->sending && m->request != nullptr && m->peer == peer;
+    const auto limit = static_cast<uint64_t>(ours ? m->bytes : 0);
+    if (WEFT_UNLIKELY(!ours || q.at > limit || q.ref.bytes > limit - q.at)) damaged(peer, "data");
     store_chunk(l, *m->request, static_cast<int64_t>(q.at), chunk, q.ref.bytes, l.arriving > l.limits.cache_bytes);
     l.peers[m->peer].idle = 0;
     l.counters.pipelined_bytes += q.ref.bytes;

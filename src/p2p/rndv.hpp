@@ -26,9 +26,9 @@ bool push_rts(LaneGuard&, int peer, Request& r);
 // Receiver: `r` has matched this RTS; sends the CTS. Ends the job when out of memory.
 void accept_rts(LaneGuard&, Request& r, int peer, const Rts& o);
 // Sender: the CTS has come as a cell, because the descriptor is not shared.
-void arrive_cts(LaneGuard&, const Cts&);
+void arrive_cts(LaneGuard&, int peer, const Cts&);
 // Receiver: data by pipelined copy.
-void arrive_data(LaneGuard&, const Data&, const char* chunk);
+void arrive_data(LaneGuard&, int peer, const Data&, const char* chunk);
 
 // Moves one block, of the oldest transfer that can move one, and completes finished transfers. `busy`: messages have just arrived.
 bool move_transfers(LaneGuard&, bool busy);
