@@ -288,7 +288,7 @@ TEST(P2p, CellsOfUpperFloorsArriveInOrder) {
         constexpr int many = 500, n = 3;
         if (p.world_rank == 1)
             p2p::register_arrival(p, n, [](Process&, lane::LaneGuard&, int peer, const wire::Header& h, const char* payload, const char*) {
-                int value;
+                int value = -1;
                 memcpy(&value, payload, sizeof value);
                 EXPECT_EQ(peer, 0);
                 EXPECT_EQ(static_cast<size_t>(h.bytes), sizeof value);
@@ -303,7 +303,7 @@ TEST(P2p, CellsOfUpperFloorsArriveInOrder) {
                 });
                 ASSERT_EQ(p2p::send(p, p.world, bytes(&i, 4), {1, 0}, Mode::standard), Err::ok);
             } else {
-                int value;
+                int value = -1;
                 ASSERT_EQ(p2p::recv(p, p.world, bytes(&value, 4), {0, 0}, nullptr), Err::ok);
                 ASSERT_EQ(value, i);
                 ASSERT_GT(next.load(), i);   // the cell before it has come
