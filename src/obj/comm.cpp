@@ -13,19 +13,18 @@ namespace weft::obj {
 
 namespace {
 
-constexpr int32_t sentinels = route_sentinels;
-constexpr Route bad_route{Route::bad, 0, 0, -1, -1, 0};
-constexpr Route null_route{Route::proc_null, 0, 0, -1, -1, 0};
+constexpr Route bad_route{Route::bad, -1, -1};
+constexpr Route null_route{Route::proc_null, -1, -1};
 
 // The routes to the members of `to`, which keeps them for all communicators of that group.
 Err make_routes(Process& p, Group& to, Route** out) {
     if ((*out = to.routes.load(std::memory_order_acquire)) != nullptr) return Err::ok;  // pairs with the exchange below
-    auto* block = static_cast<Route*>(malloc(static_cast<size_t>(to.size + sentinels) * sizeof(Route)));
+    auto* block = static_cast<Route*>(malloc(static_cast<size_t>(to.size + route_sentinels) * sizeof(Route)));
     if (block == nullptr) return fail(Err::no_mem, "no memory for the routes to %d processes", to.size);
     block[0] = null_route;
     block[1] = block[2] = bad_route;
-    for (int32_t i = 0; i < to.size; i++) block[sentinels + i] = route_to(p, to.at(i));
-    *out = block + sentinels;
+    for (int32_t i = 0; i < to.size; i++) block[route_sentinels + i] = route_to(p, to.at(i));
+    *out = block + route_sentinels;
     // Release: pairs with the load above. Another thread may have made them meanwhile.
     Route* others = nullptr;
     if (to.routes.compare_exchange_strong(others, *out, std::memory_order_acq_rel)) return Err::ok;
@@ -43,7 +42,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.rank = group->rank;
     c.size = group->size;
     c.remote_size = remote != nullptr ? remote->size : group->size;
-    c.peer_limit = static_cast<uint32_t>(c.remote_size + sentinels);
+    c.peer_limit = static_cast<uint32_t>(c.remote_size + route_sentinels);
     c.routes = routes;
     c.errhandler = parent != nullptr ? inherit_errhandler(p, *parent) : nullptr;
     c.group = group;

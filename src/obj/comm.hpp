@@ -15,14 +15,11 @@ struct Info;
 struct Group;
 
 // How one peer is reached; decided once, when the communicator is made.
-struct Route {
+struct alignas(16) Route {   // a power of two: routes[] is indexed on every short path
     enum Way : uint8_t { shm, sock, null_wire, self, proc_null, bad };
     Way way;
-    uint8_t lane;
-    uint16_t unused_;
     int32_t peer;        // its number in the lane's table of peers, and on its wire: the rank on this machine
     int32_t inline_max;  // bytes that travel in the header's cache line; -1 where the short path must not be taken
-    int32_t eager_max;   // bytes sent eagerly
 
     bool is_wire() const { return way <= sock; }  // to another process
 };

@@ -16,11 +16,11 @@
 namespace weft::obj {
 
 Route route_to(Process& p, int32_t world_rank) {
-    const lane::Limits& lim = p.lane->limits;
-    if (world_rank == p.world_rank) return Route{Route::self, 0, 0, p.lane->self, -1, lim.eager_max};
-    if (p.lane->null != nullptr) return Route{Route::null_wire, 0, 0, world_rank, lim.inline_max, lim.eager_max};
-    if (!p.lane->on_shm(world_rank)) return Route{Route::sock, 0, 0, world_rank, -1, lim.eager_max};
-    return Route{Route::shm, 0, 0, world_rank, lim.inline_max, lim.eager_max};
+    const int32_t inline_max = p.lane->limits.inline_max;
+    if (world_rank == p.world_rank) return Route{Route::self, p.lane->self, -1};
+    if (p.lane->null != nullptr) return Route{Route::null_wire, world_rank, inline_max};
+    if (!p.lane->on_shm(world_rank)) return Route{Route::sock, world_rank, -1};
+    return Route{Route::shm, world_rank, inline_max};
 }
 
 namespace {

@@ -137,7 +137,7 @@ void Arrivals::end_fragments(int peer) {
     Unexpected* u = from.open_unexpected;
     from.open_unexpected = nullptr;
     u->ready = 1;
-    if (u->taker != nullptr) take_unexpected(g, p, *static_cast<Request*>(u->taker), *u);
+    if (u->taker != nullptr) take_unexpected(g, *static_cast<Request*>(u->taker), *u);
 }
 
 bool Arrivals::arrive_rts(int peer, const Header& h, const char* payload) {
@@ -159,7 +159,7 @@ void Arrivals::arrive_ssend_ack(int peer, const char* payload) {
     auto* r = static_cast<Request*>(g.lane.send_ids.take(read<SsendAck>(payload).send));
     if (WEFT_UNLIKELY(r == nullptr)) damaged(peer, "an SSEND_ACK");
     --g.lane.peers[peer].awaiting;
-    complete(g, *r, type::Buffer{r->buf, r->count, r->type}.bytes());
+    complete(g, *r, buffer_of(*r).bytes());
 }
 
 }  // namespace weft::p2p

@@ -10,12 +10,6 @@ namespace weft::p2p {
 using type::Buffer;
 using wire::Header;
 
-namespace {
-
-Buffer buffer_of(const Request& r) { return Buffer{r.buf, r.count, r.type}; }
-
-}  // namespace
-
 int64_t settle(Request& r, const Header& h, int64_t bytes) {
     r.rank = h.source;
     r.tag = h.tag;
@@ -73,7 +67,7 @@ void take_own(LaneGuard& g, Request& r, const Header& h, Request& send, int64_t 
     complete(g, r, n);
 }
 
-void take_unexpected(LaneGuard& g, Process&, Request& r, Unexpected& u) {
+void take_unexpected(LaneGuard& g, Request& r, Unexpected& u) {
     if (u.offered) {
         if (u.peer == g.lane.self) {
             take_own(g, r, u.header, *reinterpret_cast<Request*>(u.send), u.bytes);

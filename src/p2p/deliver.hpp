@@ -18,7 +18,7 @@ int64_t received(const Request& r, int64_t bytes);
 // Copies a message from this rank to itself, and completes both requests.
 void take_own(LaneGuard&, Request& r, const wire::Header&, Request& send, int64_t bytes);
 // Delivers the unexpected message `u` (data or RTS) to the receive that matched it. Frees `u` now, or when its last fragment is in.
-void take_unexpected(LaneGuard&, Process&, Request& r, Unexpected& u);
+void take_unexpected(LaneGuard&, Request& r, Unexpected& u);
 // Marks `r` complete with `bytes` received or sent; frees it if MPI_Request_free was called before.
 void complete(LaneGuard&, Request& r, int64_t bytes);
 

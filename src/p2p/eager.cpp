@@ -23,8 +23,8 @@ int64_t fragment_of(const Lane& l, int peer, int64_t bytes) {
     return chosen < largest ? chosen : largest;
 }
 
-// Sends one fragment of `n` bytes, from `sent` on. `send`: the request that waits for an SSEND_ACK, or null.
-bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_t n, Header h, Request* send) {
+// Sends one fragment of `n` bytes, from `sent` on. `ack` as below.
+bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_t n, Header h, Request* ack) {
     Lane& l = g.lane;
     Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
@@ -40,7 +40,7 @@ bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_
     h.flags |= wire::has_bulk;
     if (sent == 0) {
         f.bytes = b.bytes();
-        f.send = send != nullptr ? identity_of(g.lane.send_ids, peer, send) : 0;
+        f.send = ack != nullptr ? identity_of(l.send_ids, peer, ack) : 0;
         h.kind = eager_first;
         h.bytes = sizeof f;
         memcpy(c->payload, &f, sizeof f);
@@ -53,30 +53,16 @@ bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_
     return true;
 }
 
-// Sends what is left of `b` after `sent`. False when the wire is full; `sent` says where to continue.
-bool push_from(LaneGuard& g, int peer, const Buffer& b, const Header& h, Request* send, int64_t& sent) {
-    const int64_t bytes = b.bytes(), fragment = fragment_of(g.lane, peer, bytes);
-    do {
-        const int64_t n = bytes - sent < fragment ? bytes - sent : fragment;
-        if (!push_fragment(g, peer, b, sent, n, h, send)) return false;
-        sent += n;
-    } while (sent < bytes);
-    sent = 0;
-    ++g.lane.counters.sent_eager;
-    return true;
-}
-
 }  // namespace
 
-bool push_inline(LaneGuard& g, int peer, Request& r, Header h, bool ack) {
+bool push_inline(LaneGuard& g, int peer, const Buffer& b, Header h, Request* ack) {
     Lane& l = g.lane;
     Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
-    const Buffer b{r.buf, r.count, r.type};
     const int64_t bytes = b.bytes();
-    const int skip = ack ? 8 : 0;
-    if (ack) {
-        const uint64_t id = identity_of(l.send_ids, peer, &r);
+    const int skip = ack != nullptr ? 8 : 0;
+    if (ack != nullptr) {
+        const uint64_t id = identity_of(l.send_ids, peer, ack);
         memcpy(c->payload, &id, 8);
     }
     if (b.dense()) copy_small(c->payload + skip, b.data(), static_cast<size_t>(bytes));
@@ -87,27 +73,32 @@ bool push_inline(LaneGuard& g, int peer, Request& r, Header h, bool ack) {
     return true;
 }
 
-bool push_fragments(LaneGuard& g, int peer, Request& r, Header h, bool ack) {
-    return push_from(g, peer, Buffer{r.buf, r.count, r.type}, h, ack ? &r : nullptr, g.lane.peers[peer].sent);
+bool push_fragments(LaneGuard& g, int peer, const Buffer& b, const Header& h, Request* ack, int64_t& sent) {
+    const int64_t bytes = b.bytes(), fragment = fragment_of(g.lane, peer, bytes);
+    do {
+        const int64_t n = bytes - sent < fragment ? bytes - sent : fragment;
+        if (!push_fragment(g, peer, b, sent, n, h, ack)) return false;
+        sent += n;
+    } while (sent < bytes);
+    sent = 0;
+    ++g.lane.counters.sent_eager;
+    return true;
 }
 
 bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
     Lane& l = g.lane;
     const int64_t bytes = b.bytes();
-    if (bytes <= l.limits.inline_max || !is_eager(l, peer, b, bytes) || !l.within_credit(peer)) return false;
+    const bool is_inline = bytes <= l.limits.inline_max;
+    if ((!is_inline && !is_eager(l, peer, b, bytes)) || !l.within_credit(peer)) return false;
+    const Header h{eager, 0, 0, c.rank, tag, context};
+    if (is_inline) return push_inline(g, peer, b, h, nullptr);
     const int64_t fragment = fragment_of(l, peer, bytes);
-    const Header h{eager_first, 0, 0, c.rank, tag, context};
-    if (bytes <= fragment) {
-        if (!push_fragment(g, peer, b, 0, bytes, h, nullptr)) return false;
-        ++l.counters.sent_eager;
-        return true;
-    }
     const auto cells = static_cast<uint32_t>((bytes + fragment - 1) / fragment);
-    if (!l.has_room(peer, cells, static_cast<size_t>(fragment))) return false;
+    if (cells > 1 && !l.has_room(peer, cells, static_cast<size_t>(fragment))) return false;
     int64_t sent = 0;
-    const bool all = push_from(g, peer, b, h, nullptr, sent);
-    if (!all) __builtin_trap();   // has_room() promised it
-    return true;
+    const bool all = push_fragments(g, peer, b, h, nullptr, sent);
+    if (sent != 0) __builtin_trap();   // has_room() promised the rest
+    return all;
 }
 
 }  // namespace weft::p2p

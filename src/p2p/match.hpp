@@ -18,6 +18,9 @@ using obj::Request;
 
 WEFT_INLINE uint32_t context_of(const Request& r) { return r.comm->context + (r.flags & Request::coll); }
 
+// What `r` sends or receives, while it is active.
+WEFT_INLINE type::Buffer buffer_of(const Request& r) { return type::Buffer{r.buf, r.count, r.type}; }
+
 WEFT_INLINE bool has_key(const Request& r, uint32_t context, int32_t rank, int32_t tag) {
     return r.rank == rank && r.tag == tag && context_of(r) == context;
 }

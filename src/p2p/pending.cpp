@@ -67,7 +67,7 @@ void add_request(Found* found, const Request& r) {
                  : r.flags & Request::sync  ? Operation::synchronous_send : Operation::send;
         o.rank = r.rank;
         o.tag = r.tag;
-        o.bytes = type::Buffer{r.buf, r.count, r.type}.bytes();
+        o.bytes = buffer_of(r).bytes();
     }
     found->operation(o);
 }

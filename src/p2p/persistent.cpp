@@ -29,7 +29,7 @@ Err start_receiving(Process& p, Persistent& r) {
     const obj::Route& from = r.comm->routes[r.where.rank];  // MPI_ANY_SOURCE has a sentinel there
     const bool none = (g.lane.unexpected_count.load(std::memory_order_relaxed) | g.lane.wildcards) == 0;
     if (WEFT_LIKELY(none && from.way == obj::Route::shm && r.tag >= 0)) post_exact(g, r);
-    else start_receive(g, p, r);
+    else start_receive(g, r);
     return Err::ok;
 }
 
@@ -53,7 +53,7 @@ Err init_persistent(Process& p, Comm& c, Buffer b, Envelope e, Persistent::How h
     r->where = e;
     r->how = how;
     int flags = Request::persistent | e.coll | set_buffer(*r, b);
-    r->what = Buffer{r->buf, r->count, r->type};
+    r->what = buffer_of(*r);
     if (how == Persistent::synchronous) flags |= Request::sync;
     if (how == Persistent::receive) flags |= Request::is_recv;
     r->start_flags = static_cast<uint16_t>(flags);

@@ -19,7 +19,7 @@ namespace {
 // Sends a message from its start, or continues one that stopped between two fragments.
 bool push_fresh(LaneGuard& g, int peer, Request& r) {
     Lane& l = g.lane;
-    const Buffer b{r.buf, r.count, r.type};
+    const Buffer b = buffer_of(r);
     const int64_t bytes = b.bytes();
     // Over the peer's credit a send completes only when it is matched: inline as a synchronous send, all others by rendezvous.
     const bool over_credit = l.peers[peer].sent == 0 && !l.within_credit(peer);
@@ -27,7 +27,8 @@ bool push_fresh(LaneGuard& g, int peer, Request& r) {
     const bool is_inline = bytes + (ack ? 8 : 0) <= l.limits.inline_max;
     if (!is_inline && (over_credit || !is_eager(l, peer, b, bytes))) return push_rts(g, peer, r);
     const Header h{eager, 0, static_cast<uint8_t>(ack ? wants_ack : 0), r.comm->rank, r.tag, context_of(r)};
-    if (!(is_inline ? push_inline(g, peer, r, h, ack) : push_fragments(g, peer, r, h, ack))) return false;
+    Request* const waits = ack ? &r : nullptr;
+    if (!(is_inline ? push_inline(g, peer, b, h, waits) : push_fragments(g, peer, b, h, waits, l.peers[peer].sent))) return false;
     if (ack) ++l.peers[peer].awaiting;
     else complete(g, r, bytes);
     return true;

@@ -33,13 +33,13 @@ void from_nobody(Request& r) {
 
 }  // namespace
 
-void start_receive(LaneGuard& g, Process& p, Request& r) {
+void start_receive(LaneGuard& g, Request& r) {
     if (r.rank == obj::proc_null) {
         from_nobody(r);
         complete(g, r, 0);
     } else if (Unexpected* u = find_unexpected(g, context_of(r), r.rank, r.tag); u != nullptr) {
         unlink_unexpected(g, *u);
-        take_unexpected(g, p, r, *u);
+        take_unexpected(g, r, *u);
     } else {
         post(g, r);
     }
@@ -49,7 +49,7 @@ Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
     LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
     Request* r = make_request(g, c, b, e.rank, e.tag, static_cast<uint16_t>(e.coll | Request::is_recv));
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
-    start_receive(g, p, *r);
+    start_receive(g, *r);
     *out = r;
     return Err::ok;
 }
@@ -65,7 +65,7 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     bool sole;
     {
         LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
-        start_receive(g, p, r);
+        start_receive(g, r);
         sole = g.lane.posted_count == 1;
     }
     if (const obj::Route& from = c.routes[e.rank]; from.way == obj::Route::shm) poll_for(p, r, from.peer, sole);
@@ -226,7 +226,7 @@ Err imrecv(Process& p, Buffer b, Message** message, Request** out) {
         complete(g, *r, 0);
         return Err::ok;
     }
-    take_unexpected(g, p, *r, *m->unexpected);
+    take_unexpected(g, *r, *m->unexpected);
     free_message(g, *m);
     return Err::ok;
 }

@@ -133,7 +133,7 @@ WEFT_INLINE bool wait_posted(Process& p, Request& r, Status* s) {
 }
 
 // Posts the prepared `r`, or gives it the unexpected message that matches.
-void start_receive(LaneGuard&, Process&, Request& r);
+void start_receive(LaneGuard&, Request& r);
 Err irecv_slow(Process&, Comm&, Buffer, Envelope, Request** out);
 
 WEFT_INLINE Err irecv(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {

@@ -19,14 +19,18 @@ namespace {
 // Rounds of progress without data after which the receiver assumes that the sender is outside MPI, and uses CMA get.
 constexpr uint32_t rounds_to_fallback = 500;
 
-Buffer buffer_of(const Request& r) { return Buffer{r.buf, r.count, r.type}; }
+// CMA to this peer's memory does not work: from now on eager messages of any size are better.
+void forgo_attach(Lane& l, int peer) {
+    l.peers[peer].attach = -1;
+    l.want_eager(INT32_MAX);
+}
 
 bool may_attach(LaneGuard& g, int peer, uint64_t address) {
     Lane& l = g.lane;
     int8_t& attach = l.peers[peer].attach;
     if (attach == 0) {
-        attach = l.limits.attach && shm::can_attach(l.shm.pid(peer), address) ? 1 : -1;
-        if (attach < 0) l.want_eager(INT32_MAX);
+        if (l.limits.attach && shm::can_attach(l.shm.pid(peer), address)) attach = 1;
+        else forgo_attach(l, peer);
     }
     return attach > 0;
 }
@@ -111,10 +115,7 @@ bool attach(LaneGuard& g, Rndv& m) {
     if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;  // not read earlier: the line is written by both sides
     if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
     const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending ? Transfer::sender : Transfer::receiver);
-    if (WEFT_UNLIKELY(t.refused.load(std::memory_order_relaxed) != 0)) {
-        l.peers[m.peer].attach = -1;
-        l.want_eager(INT32_MAX);
-    }
+    if (WEFT_UNLIKELY(t.refused.load(std::memory_order_relaxed) != 0)) forgo_attach(l, m.peer);
     l.counters.attached_bytes += n;
     l.notify(m.peer);  // the peer may wait for the last block
     return n != 0;
@@ -199,7 +200,7 @@ bool push_rts(LaneGuard& g, int peer, Request& r) {
 void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o) {
     Lane& l = g.lane;
     const Buffer b = buffer_of(r);
-    const int64_t room = b.bytes(), limit = o.bytes < room ? o.bytes : room;
+    const int64_t limit = received(r, o.bytes);
     const bool shared = o.transfer != Unexpected::no_transfer;
     if (WEFT_UNLIKELY(o.bytes < 0 || (shared && (o.transfer >= shm::transfers_per_rank || !l.on_shm(peer))))) damaged(peer, "an RTS");
     Rndv* m = make_record(g, r, peer, shared ? l.shm.transfer(peer, o.transfer) : nullptr, false, limit);

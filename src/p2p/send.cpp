@@ -12,7 +12,7 @@ namespace {
 // copy of the data; otherwise it refers to `r`, which completes when it is received.
 Err send_self(LaneGuard& g, Request& r, bool copy) {
     Lane& l = g.lane;
-    const Buffer b{r.buf, r.count, r.type};
+    const Buffer b = buffer_of(r);
     const int64_t bytes = b.bytes();
     const wire::Header h{eager, 0, 0, r.comm->rank, r.tag, context_of(r)};
     if (Request* receive = match_posted(g, h); receive != nullptr) {
@@ -38,19 +38,9 @@ Err send_self(LaneGuard& g, Request& r, bool copy) {
     return Err::ok;
 }
 
-// Sends without a request what send_inline() could not: an eager message of fragments, or an inline one if reading `consumed` anew finds
-// a free cell.
-bool send_whole(Process& p, Comm& c, const Buffer& b, Envelope e, Mode m, const obj::Route& to) {
-    if (m == Mode::synchronous || !to.is_wire()) return false;
-    if (type::is_dense(*b.type) && type::bytes_of(b) <= to.inline_max) {
-        {
-            LaneGuard g(lane_of(p, c, e.tag, Direction::send));
-            if (!g.lane.within_credit(to.peer) || g.lane.reserve(to.peer) == nullptr) return false;
-        }
-        return send_inline(p, c, b, e);
-    }
-    LaneGuard g(lane_of(p, c, e.tag, Direction::send));
-    return push_whole(g, to.peer, c, b, e.tag, c.context + e.coll);
+// Sends without a request what send_inline() could not, if the wire takes all of it now.
+bool send_whole(LaneGuard& g, const Comm& c, const Buffer& b, Envelope e, Mode m, const obj::Route& to) {
+    return m != Mode::synchronous && to.is_wire() && push_whole(g, to.peer, c, b, e.tag, c.context + e.coll);
 }
 
 }  // namespace
@@ -73,7 +63,7 @@ Err start_send(LaneGuard& g, Request& r, const obj::Route& to, bool copy_self) {
 
 Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     const obj::Route& to = c.routes[e.rank];
-    if (to.way == obj::Route::proc_null || send_whole(p, c, b, e, m, to)) return Err::ok;
+    if (to.way == obj::Route::proc_null) return Err::ok;
     Request r{};
     r.kind = Kind::request;
     r.comm = &c;
@@ -85,6 +75,7 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     r.tag = e.tag;
     {
         LaneGuard g(lane_of(p, c, e.tag, Direction::send));
+        if (send_whole(g, c, b, e, m, to)) return Err::ok;
         WEFT_TRY(start_send(g, r, to, m != Mode::synchronous));
     }
     wait(p, r);
@@ -93,11 +84,11 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
 
 Err isend_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {
     const obj::Route& to = c.routes[e.rank];
-    if (to.way == obj::Route::proc_null || send_whole(p, c, b, e, m, to)) {
+    LaneGuard g(lane_of(p, c, e.tag, Direction::send));
+    if (to.way == obj::Route::proc_null || send_whole(g, c, b, e, m, to)) {
         *out = &p.sent_request;
         return Err::ok;
     }
-    LaneGuard g(lane_of(p, c, e.tag, Direction::send));
     const auto flags = static_cast<uint16_t>(e.coll | (m == Mode::synchronous ? Request::sync : 0));
     Request* r = make_request(g, c, b, e.rank, e.tag, flags);
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");

@@ -112,13 +112,13 @@ private:
 };
 
 // All ways of taking turns, from strict question and answer to both sending as much as there is room for.
-void both_ways(uint32_t most_chunks, uint32_t most_bytes, bool claim, unsigned patience) {
+void both_ways(uint32_t most_chunks, uint32_t most_bytes, bool claim, unsigned most_sends) {
     Place place;
     End a(place, 0, most_chunks, most_bytes, claim), b(place, 1, most_chunks, most_bytes, claim);
     std::mt19937 turns(5);
     for (int step = 0; step < 1500 && !testing::Test::HasFailure(); ++step) {
         End& e = turns() % 2 != 0 ? a : b;
-        const unsigned sends = turns() % patience;
+        const unsigned sends = turns() % most_sends;
         for (unsigned k = 0; k < sends && e.send(); ++k) {}
         End& r = turns() % 2 != 0 ? a : b;
         if (turns() % 3 != 0) r.poll<3>();
@@ -133,9 +133,9 @@ TEST(Bulk, NothingUnreadIsWrittenTo) {
     for (const bool claim : {false, true})
         for (const uint32_t bytes : {200u, 5000u, largest_chunk})
             for (const uint32_t chunks : {1u, 4u, 20u})
-                for (const unsigned patience : {2u, 9u, 60u}) {
-                    SCOPED_TRACE(testing::Message() << bytes << " bytes, " << chunks << " chunks, " << patience);
-                    both_ways(chunks, bytes, claim, patience);
+                for (const unsigned most_sends : {2u, 9u, 60u}) {
+                    SCOPED_TRACE(testing::Message() << bytes << " bytes, " << chunks << " chunks, " << most_sends);
+                    both_ways(chunks, bytes, claim, most_sends);
                     if (HasFailure()) return;
                 }
 }
