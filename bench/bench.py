@@ -4,6 +4,11 @@
   weft bench bars [--group NAME] [--part TEXT]  every bar the project sets itself, and whether it is met
   weft bench busy [options]                 beside hogs, a second job, a quota: how much every library still gets done
   weft bench sweep [options]                latency and bandwidth of every power of two, at several numbers of ranks
+  weft bench coll [options]                 every collective operation by size, ranks and form
+  weft bench threads [options]              message rate, latency and startup of 1 to 16 threads that talk at once
+  weft bench part TEST [options]            partitioned communication: overhead, perceived bandwidth, availability,
+                                            early-bird, Sweep3D and Halo3D
+  weft bench heap [options]                 the applications of apps/: messages, ownership, shared memory, fused loops
   weft bench run TEST [options]             one test of weft-bench on every library, interleaved
   weft bench list                           the libraries that can be measured here, and why others cannot
 """
@@ -13,7 +18,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from weft_bench import bars, busy, libraries, runner, sweep  # noqa: E402
+from weft_bench import bars, busy, coll, heap, libraries, part, runner, sweep, threads  # noqa: E402
 from weft_bench.text import median, number, size_name, spread, table  # noqa: E402
 
 
@@ -70,6 +75,22 @@ def run_sweep(args):
     return sweep.run(args.root, args.only, args.ranks, args.sizes, args.tests, args.reps)
 
 
+def run_coll(args):
+    return coll.run(args.root, args.only, args.ranks, args.forms, args.ops, args.sizes, args.step, args.reps, args.out,
+                    not args.no_picture)
+
+
+def run_threads(args):
+    return threads.run(args.root, args.only, args.tests, args.modes, args.threads, args.reps, args.out, not args.no_picture,
+                       args.window)
+
+
+def run_heap(args):
+    if args.sweep and "=" not in args.sweep:
+        raise SystemExit("weft bench: --sweep takes NAME=VALUE,VALUE,...")
+    return heap.run(args.root, args.only, args.apps, args.reps, args.out, args.sweep, args.caches, not args.no_picture)
+
+
 def numbers(text):
     return [int(part) for part in text.split(",")]
 
@@ -81,6 +102,75 @@ def names(text):
 def size_range(text):
     lo, _, hi = text.partition(":")
     return int(lo), int(hi or lo)
+
+
+def some_of(known):
+    def parse(text):
+        strange = set(names(text)) - set(known)
+        if strange:
+            raise argparse.ArgumentTypeError(f"{', '.join(sorted(strange))}: not one of {', '.join(known)}")
+        return names(text)
+    return parse
+
+
+def add_output(command):
+    command.add_argument("--out", type=pathlib.Path, help="folder for the numbers as JSON, and pictures")
+    command.add_argument("--no-picture", action="store_true", help="the numbers alone")
+
+
+def add_coll(commands):
+    command = commands.add_parser("coll", help="collective operations by size, ranks and form")
+    command.add_argument("--ranks", type=numbers, default=[2, 8], help="numbers of ranks, separated by commas (2,8)")
+    command.add_argument("--sizes", type=size_range, default=coll.SIZES, help="LO:HI in bytes (8:1048576)")
+    command.add_argument("--step", type=int, default=coll.STEP, help="sizes grow by this factor (4)")
+    command.add_argument("--ops", type=some_of([coll.EMPTY, *coll.OPERATIONS]), default=list(coll.OPERATIONS),
+                         help="some of " + ",".join([coll.EMPTY, *coll.OPERATIONS]))
+    command.add_argument("--forms", type=some_of(coll.FORMS), default=["blocking"],
+                         help="blocking, nonblocking, persistent, separated by commas (blocking)")
+    command.add_argument("--reps", type=int, default=7, help="launches of each library (7)")
+    add_output(command)
+    command.set_defaults(act=run_coll)
+
+
+def add_threads(commands):
+    command = commands.add_parser("threads", help="threads that talk at once", description=threads.__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("--threads", type=numbers, default=[1, 2, 4, 8, 16], help="threads of each process (1,2,4,8,16)")
+    command.add_argument("--modes", type=names, default=list(threads.MODES), help="separated by commas (the first five)")
+    command.add_argument("--tests", type=some_of(threads.TESTS), default=["rate", "latency"],
+                         help="rate, latency, startup (rate,latency)")
+    command.add_argument("--reps", type=int, default=7, help="launches of each library (7)")
+    command.add_argument("--window", type=float, default=200, help="milliseconds of a window (200)")
+    add_output(command)
+    command.set_defaults(act=run_threads)
+
+
+def add_part(commands):
+    suite = commands.add_parser("part", help="partitioned communication: metrics and patterns",
+                                epilog="All other options go to weft-bench-part: --compute-time, --noise-type, ... (its -h lists them).")
+    suite.add_argument("test", choices=part.TESTS)
+    suite.add_argument("-n", type=int, default=2, help="ranks (2; patterns need a grid of them)")
+    suite.add_argument("--threads", type=numbers, default=[1], help="threads of each rank, separated by commas (1)")
+    suite.add_argument("--styles", type=names, default=list(part.STYLES), help="of a pattern: " + ",".join(part.STYLES))
+    suite.add_argument("--reps", type=int, default=1, help="launches of each library; intervals are of launches from 6 on (1)")
+    suite.add_argument("--prune", type=float, help="drop samples above median + PRUNE x median absolute deviation (none)")
+    suite.add_argument("--timeout", type=float, default=120, help="seconds a launch may take (120)")
+    suite.add_argument("--csv", help="write every sample to this file")
+    suite.add_argument("--json", help="write settings, samples and summaries to this file")
+    suite.add_argument("--plot", help="draw a picture into this file (needs matplotlib)")
+    suite.set_defaults(act=part.run)
+
+
+def add_heap(commands):
+    command = commands.add_parser("heap", help="applications with and without shared memory")
+    command.add_argument("--apps", type=some_of(heap.APPS), default=["fft2d", "lj", "opbench", "halo"],
+                         help="some of " + ",".join(heap.APPS))
+    command.add_argument("--reps", type=int, default=7, help="launches of each library (7)")
+    command.add_argument("--sweep", help="NAME=VALUE,VALUE,...: on Weft alone, with each value of this variable")
+    command.add_argument("--caches", type=numbers, nargs="?", const=[1024, 8192],
+                         help="also simulate the caches, with data of so many bytes (1024,8192): minutes, and valgrind is needed")
+    add_output(command)
+    command.set_defaults(act=run_heap)
 
 
 def main():
@@ -117,6 +207,10 @@ def main():
     sizes.add_argument("--tests", type=names, default=["latency", "bandwidth"], help="latency, bandwidth, allreduce")
     sizes.add_argument("--reps", type=int, default=3, help="launches of each library (3)")
     sizes.set_defaults(act=run_sweep)
+    add_coll(commands)
+    add_threads(commands)
+    add_part(commands)
+    add_heap(commands)
     one = commands.add_parser("run", help="one test on every library")
     one.add_argument("test")
     one.add_argument("-n", type=int, default=2, help="ranks (2)")
@@ -127,9 +221,9 @@ def main():
     for command in commands.choices.values():  # also behind the command
         command.add_argument("--libraries", dest="only", type=names, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     args, rest = parser.parse_known_args()
-    if rest and args.command != "run":
+    if rest and args.command not in ("run", "part"):
         parser.error("unknown arguments: " + " ".join(rest))
-    args.options = [r for r in rest if r != "--"]  # whatever else weft-bench understands
+    args.options = [r for r in rest if r != "--"]  # whatever else weft-bench or weft-bench-part understands
     sys.exit(args.act(args))
 
 

@@ -4,14 +4,12 @@
 Weft and every peer found in venvs/ (see bench/peers.sh) are measured in the same run, in turn.
 """
 import argparse
-import importlib.util
 import json
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from weft_bench import libraries, machine, sweep  # noqa: E402
+from weft_bench import libraries, machine, picture, sweep  # noqa: E402
 from weft_bench.text import Progress, median, number, size_name, table  # noqa: E402
 
 UNITS = {"latency": "µs, one way", "bandwidth": "GB/s, 64 messages in flight", "rate": "million messages/s"}
@@ -44,43 +42,6 @@ def headline(result):
               f"({labels[name]}), {number(other / mine if test == 'latency' else mine / other)} x")
 
 
-def python_with_matplotlib():
-    """This Python, or one in .venv-demo, made on the first use; None when there is no network to make it."""
-    if importlib.util.find_spec("matplotlib"):
-        return sys.executable
-    home = libraries.PROJECT / ".venv-demo"
-    python = home / "bin" / "python"
-    have = [str(python), "-c", "import matplotlib"]
-    if python.exists() and subprocess.run(have, capture_output=True).returncode == 0:
-        return str(python)
-    print("\nInstalling matplotlib into .venv-demo for the picture (once) ...", file=sys.stderr)
-    for command in ([sys.executable, "-m", "venv", str(home)],
-                    [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "matplotlib"]):
-        try:
-            done = subprocess.run(command, capture_output=True, text=True)
-        except OSError as why:
-            print(f"  {why}", file=sys.stderr)
-            return None
-        if done.returncode:
-            print("  " + (done.stderr.strip() or done.stdout.strip()).splitlines()[-1], file=sys.stderr)
-            return None
-    return str(python)
-
-
-def picture(result, out, data_file):
-    python = python_with_matplotlib()
-    script = libraries.SOURCES / "weft_bench" / "picture.py"
-    if not python:
-        print(f"\nNo picture: matplotlib is not here and could not be installed (apt install python3-matplotlib "
-              f"python3-venv, or run again with a network). The numbers are in {data_file}.")
-        return
-    done = subprocess.run([python, str(script), str(data_file), str(out / "weft.png")], capture_output=True, text=True)
-    if done.returncode:
-        print(f"\nNo picture: {done.stderr.strip().splitlines()[-1]}. The numbers are in {data_file}.")
-    else:
-        print(f"\nPicture: {out / 'weft.png'}   numbers: {data_file}")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", default=libraries.PROJECT / "build", type=pathlib.Path)
@@ -101,7 +62,7 @@ def main():
     data, broken = sweep.measure(found, reps, (1, 4 << 20), progress, window_ms=1 if args.quick else 3)
     progress.clear()
     order = [lib.name for lib in found if lib.name in data]
-    result = {"caption": f"{machine.caption(about)}; median, range shaded, n = {reps} launches each, 2 ranks pinned",
+    result = {"kind": "sweep", "caption": f"{machine.caption(about)}; median, range shaded, n = {reps} launches each, 2 ranks pinned",
               "machine": about, "labels": {lib.name: lib.label for lib in found},
               "data": {name: data[name] for name in order}}
     print(result["caption"])
@@ -113,7 +74,7 @@ def main():
     data_file = args.out / "weft.json"
     data_file.write_text(json.dumps(result, indent=1), encoding="utf-8")
     if not args.no_picture:
-        picture(result, args.out, data_file)
+        print("\n" + picture.save(data_file, args.out))
     if "weft" in broken or "weft" in absent and not args.libraries:
         raise SystemExit(1)
 

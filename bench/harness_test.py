@@ -18,8 +18,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "count")]
 import callgrind  # noqa: E402
 import weft_count  # noqa: E402
-from weft_bench import bars, beside, busy, interval, libraries, machine, rows  # noqa: E402
-from weft_bench import runner, session, sweep, text  # noqa: E402
+from weft_bench import bars, beside, busy, heap, interval, libraries, machine, rows, traces  # noqa: E402
+from weft_bench import coll, runner, session, sweep, text, threads  # noqa: E402
 
 PROGRAMS = None
 
@@ -70,6 +70,70 @@ class Intervals(unittest.TestCase):
                 low, high = interval.median_interval([draw.expovariate(1) for _ in range(n)])
                 held += low <= 0.693147 <= high
             self.assertGreaterEqual(held, 0.95 * 2000 - 45)  # 45: more than four standard deviations of the count
+
+
+class Gains(unittest.TestCase):
+    def setUp(self):
+        found = [libraries.Library(n, n.upper(), [], pathlib.Path(), "") for n in ("weft", "a", "b")]
+        self.session = session.Session(found, None, 7)
+        self.series = {}
+        for form in ("mpi", "fused"):
+            name = f"app {form} communication 8 B"
+            self.series[name] = heap.Series("app", f"{form} communication", 8, "us", True)
+        for rep in range(7):
+            for name, form, value in (("weft", "mpi", 8), ("weft", "fused", 2), ("a", "mpi", 4), ("b", "mpi", 10), ("a", "fused", 1)):
+                self.session.add(rep, name, f"app {form} communication 8 B", value)
+
+    def test_against_the_best_peer_and_the_own_messages(self):
+        records = [g.record() for g in heap.gains(self.session, self.series)]
+        shown = [(r["what"].split()[1], r["against"].split(",")[0], r["improvement"], r["interval"]) for r in records]
+        self.assertEqual(shown, [("mpi", "A", -100, (-100, -100)), ("fused", "A", 50, (50, 50)), ("fused", "WEFT", 75, (75, 75))])
+        self.assertEqual([r["other_definition"] for r in records], [-50, 100, 300])
+
+    def test_a_sweep_is_weft_with_each_value(self):
+        launches = heap.plan_of(["pool"], "WEFT_X=1,2")
+        self.assertEqual([(launch.key, launch.env) for launch in launches], [("WEFT_X=1 pool", {"WEFT_X": "1"}), ("WEFT_X=2 pool", {"WEFT_X": "2"})])
+
+
+class Recordings(unittest.TestCase):
+    MAP = "pid 7\nmarks {marks}\n200000-300000 rw-s 00001000 00:01 5 /memfd:x (deleted)\n"
+
+    def known(self, rank, marks):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "map"
+            path.write_text(self.MAP.format(marks=marks).replace("200000-300000", f"{2 + rank}00000-{3 + rank}00000"))
+            return traces.Map(path, rank)
+
+    def test_shared_memory_is_the_same_byte_wherever_it_is_mapped(self):
+        files, both = {}, [self.known(rank, "8000") for rank in range(2)]
+        self.assertEqual(both[0].canonical(0x200040, files), both[1].canonical(0x300040, files))
+        self.assertNotEqual(both[0].canonical(0x40, files), both[1].canonical(0x40, files))
+
+    def test_a_recording_is_cut_by_its_marks(self):
+        known = self.known(0, "8000")
+        log = ["I  04000000,3\n", " S 00000100,8\n", " S 00008008,8\n", " L 00000040,8\n", " M 00000080,4\n", "==7== text\n", " S 00008010,8\n"]
+        parts = traces.phases(log, known, {})
+        self.assertEqual([mark for mark, _ in parts], [traces.FIRST, traces.SEND])
+        self.assertEqual([(kind, size) for kind, _, size in parts[0][1]], [("L", 8), ("S", 4)])
+
+    def test_turns_are_put_in_the_order_of_the_exchange(self):
+        def turn(rank):
+            return {mark: [("L", 0x1000 * rank + 0x100 * mark, 8)] for mark in (traces.FIRST, traces.SEND, traces.RECEIVE, traces.SECOND)}
+        lines = list(traces.script([[turn(0)], [turn(1)]]))
+        self.assertEqual([line for line in lines if line[0] not in "01"], ["forget\n", "counts exchange\n", "forget\n", "counts reading\n"])
+        self.assertEqual([line.split()[0] for line in lines if line[0] in "01"], ["0", "1", "0", "1", "1", "0", "0", "1"])
+
+    def test_the_simulator_reads_them(self):
+        if not (PROGRAMS / "weft-cachesim").exists():
+            self.skipTest("the applications are not built here")
+        text_in = "".join(f"0 S {64 * i:x} 8\n" for i in range(10)) + "counts a\nforget\n1 L 0 128\ncounts b\n"
+        done = subprocess.run([str(PROGRAMS / "weft-cachesim")], input=text_in, capture_output=True, text=True, check=True)
+        a, b = map(json.loads, done.stdout.splitlines())
+        self.assertEqual((a["cores"][0]["accesses"], a["cores"][0]["l1"], a["cores"][0]["l3"]), (10, 10, 10))
+        self.assertEqual((b["cores"][1]["l1"], b["cores"][1]["l3"], b["cores"][1]["from_other"]), (2, 0, 2))
+        bad = subprocess.run([str(PROGRAMS / "weft-cachesim")], input="2 L 0 8\n", capture_output=True, text=True)
+        self.assertEqual(bad.returncode, 1)
+        self.assertIn("line 1", bad.stderr)
 
 
 class Verdicts(unittest.TestCase):
@@ -157,6 +221,16 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((none_whole.ratio, none_whole.verdict()), (2.0, "not decided, n = 0"))
         self.assertIsNone(rows.mean_of("m", [parts[0], rows.Row("b", "", "")], 1.0).ratio)
 
+    def test_the_best_peer_at_its_best_settings(self):
+        s = self.session(weft=[8] * 6)
+        s.labels = {"weft": "Weft", "mpich": "MPICH", "openmpi": "Open MPI"}
+        for rep in range(6):
+            for at, name, value in (("k", "mpich", 1), ("k+lanes", "mpich", 4), ("k", "openmpi", 2)):
+                s.add(rep, name, at, value)
+        row = bars.best_of_peers(s, "w", "k", ["k", "k+lanes", "k not measured"], "M/s", 4, 2)
+        self.assertEqual((row.ratio, row.verdict()), (2, "MISSED"))
+        self.assertEqual(row.against, "4.00 M/s (MPICH, MPIR_CVAR_CH4_NUM_VCIS=2, hints)")
+
     def test_every_measurement_feeds_a_row(self):
         """A row whose key is misspelt would never be measured."""
         for group, (measurements, make_rows) in bars.GROUPS.items():
@@ -202,6 +276,17 @@ echo noise; echo '{"test":"latency","bytes":8,"unit":"us","samples":[1,2]}'\n"""
     def test_a_hang_ends(self):
         with self.assertRaisesRegex(runner.Broken, "did not finish within"):
             runner.bench(fake_library(self.folder, "a", "Alpha", "sleep 600\n"), 2, ["latency"], timeout_s=0.2)
+
+    def test_settings_of_one_library_reach_it_and_leave_others_out(self):
+        body = """echo '{"test":"header","library":"Alpha 1.0","ranks":2}'
+echo '{"test":"t","bytes":8,"unit":"us","samples":['${CHANNELS:-0}']}'\n"""
+        found = [fake_library(self.folder, name, "Alpha", body) for name in ("a", "b")]
+        s = session.Session(found, None, 1)
+        s.progress = text.Progress(1, open(os.devnull, "w"))
+        session.by_bench("k", 2, ["t"], settings={"a": {"CHANNELS": "7"}}, shown=False).run(s, 0)
+        session.by_bench("as it comes", 2, ["t"], shown=False).run(s, 0)
+        self.assertEqual(s.samples, {"k": {"a": {0: 7}}, "as it comes": {"a": {0: 0}, "b": {0: 0}}})
+        self.assertEqual(found[0].version, "Alpha 1.0")
 
     def test_foreign_settings_do_not_leak(self):
         os.environ["UCX_TLS"] = "tcp"
@@ -261,6 +346,21 @@ class Beside(unittest.TestCase):
                 pass
         else:
             self.assertEqual(members, 1)
+
+    def test_collectives_sizes_end_with_the_largest(self):
+        self.assertEqual(coll.sizes_of("bcast", (8, 1024), 4), [8, 32, 128, 512, 1024])
+        self.assertEqual(coll.sizes_of("bcast", (8, 8), 4), [8])
+        self.assertEqual(coll.sizes_of("barrier"), [0])
+        self.assertEqual(coll.key("p", 8, "persistent", "scan", 1024), "p 8 persistent scan persistent 1 KiB")
+
+    def test_jobs_of_threads(self):
+        self.assertEqual(threads.job("everywhere", 4), (8, ["--threads", 1, "--level", "single"]))
+        self.assertEqual(threads.job("serial", 4), (2, ["--threads", 4, "--share", 4]))
+        self.assertEqual(threads.job("parallel+lanes", 4), (2, ["--threads", 4, "--share", 1, "--hints"]))
+        self.assertEqual(threads.job("share 2", 4), (2, ["--threads", 4, "--share", "2"]))
+        self.assertEqual(threads.job("busy 10", 4), (2, ["--threads", 4, "--share", 1, "--busy", "10"]))
+        self.assertEqual([m for m in ("serial", "share 2", "share", "busy x", "parallel+hints") if not threads.known(m)],
+                         ["share", "busy x", "parallel+hints"])
 
     def test_conditions_say_what_they_are(self):
         self.assertEqual(str(busy.Condition(2, 0, 5, 1, 0)), "2 ranks, no hogs")
@@ -340,7 +440,7 @@ class Plain(unittest.TestCase):
 
     def test_every_repetition_is_reported(self):
         cpus = ",".join(map(str, runner.cpus()))
-        for args in (["ring", "-n", "5"], ["pingpong"], ["socket"]):
+        for args in (["ring", "-n", "5"], ["pingpong"], ["socket"], ["barrier", "-n", "5"]):
             status, out = self.run_plain(*args, "--hops", "500", "-r", "3", "--cpus", cpus)
             self.assertEqual(status, 0)
             line = json.loads(out)

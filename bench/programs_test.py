@@ -13,7 +13,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from weft_bench import libraries, runner  # noqa: E402
+from weft_bench import coll, libraries, runner  # noqa: E402
 
 ROOT = None
 SHORT = ["-t", 1, "-w", 1, "-r", 2]
@@ -89,6 +89,49 @@ class Programs(unittest.TestCase):
         self.assertEqual([line["test"] for line in lines], ["all memory after alltoall", "all memory after each to each"])
         self.positive(lines, 1)
 
+    def test_every_collective_in_every_form(self):
+        for ranks in (2, 3, 8):
+            for form in coll.FORMS:
+                lines = self.bench(ranks, "coll", "--form", form, "-m", "8:4096", "--step", 64)
+                suffix = "" if form == "blocking" else " " + form
+                names = [(op + suffix, size) for op in coll.OPERATIONS for size in coll.sizes_of(op, (8, 4096), 64)]
+                if form == "blocking":
+                    names.insert(0, (coll.EMPTY, 0))
+                self.assertEqual([(line["test"], line["bytes"]) for line in lines], names)
+                self.positive(lines, 2)
+
+    def test_collectives_one_after_the_other(self):
+        lines = self.bench(3, "coll", "--starts", "free", "-m", "8:65536", "--step", 8192)
+        self.assertEqual({line["test"] for line in lines}, {coll.EMPTY, *coll.OPERATIONS})
+        self.positive(lines, 2)
+
+    def test_one_wrong_bit_in_a_collective_is_found(self):
+        for op in coll.OPERATIONS:
+            if op == "barrier":
+                continue
+            with self.assertRaisesRegex(runner.Broken, op):
+                self.bench(3, "coll", "--ops", op, "-m", 1000, "--spoil")
+
+    def test_communicators(self):
+        lines = self.bench(3, "communicators", "--messages", 300)
+        self.assertEqual([line["test"] for line in lines], ["dup and free", "dup, allreduce and free", "memory that stays"])
+        self.positive(lines[:2], 2)
+
+    def test_threads_on_communicators_of_their_own_and_shared(self):
+        for ranks, args in ((2, []), (4, ["--threads", 1, "--level", "single"]), (2, ["--threads", 5, "--share", 2, "--hints"]),
+                            (4, ["--threads", 3, "--share", 3, "-m", "8:64", "--busy", 5])):
+            for test, first in (("thread-rate", "rate of all"), ("thread-latency", "mean latency")):
+                lines = self.bench(ranks, test, *args)
+                self.assertEqual([line["test"] for line in lines], [first, "slowest by mean"] * (len(lines) // 2))
+                self.assertEqual(len(lines), 8 if "-m" in args else 2)
+                self.positive(lines, 2)
+                self.assertTrue(all(0 < v <= 1 for line in lines[1::2] for v in line["samples"]), lines)
+
+    def test_startup(self):
+        lines = self.bench(3, "startup")
+        self.assertEqual([line["test"] for line in lines], ["init", "finalize"])
+        self.positive(lines, 1)
+
     def test_copies(self):
         self.positive(self.bench(2, "copies", "-m", "4096:8192"), 2)
 
@@ -97,7 +140,11 @@ class Programs(unittest.TestCase):
 
     def test_what_it_cannot_do_it_says(self):
         for args, text in ((["nonsense"], "no test named nonsense"), (["latency", "-m", "0"], "bad value for -m"),
-                           (["latency", "--no-such-option", "1"], "cannot use option")):
+                           (["latency", "--no-such-option", "1"], "cannot use option"),
+                           (["coll", "--starts", "soon"], "bad value for --starts"),
+                           (["coll", "--ops", "bcast,nonsense"], "not all of these are known"),
+                           (["coll", "--form", "nonsense"], "--form is blocking"), (["coll", "-m", "12"], "whole 8-byte words"),
+                           (["thread-rate", "--level", "single"], "need --level multiple")):
             with self.assertRaisesRegex(runner.Broken, text):
                 runner.execute(libraries.weft(ROOT).command(2, "weft-bench", args), libraries.weft(ROOT).environment())
         with self.assertRaisesRegex(runner.Broken, "needs exactly 2 ranks"):
@@ -114,6 +161,15 @@ class Programs(unittest.TestCase):
         self.assertRegex(shown, r"after collectives against before +[0-9.]+ us +[0-9.]+ us +[0-9.]+ x +- +1 +"
                                 r"<= 1.03 x  not decided, n = 1")
         self.assertIn("0 met, 0 missed, 1 not decided", shown)
+
+    def test_applications_in_all_their_forms(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shown = self.harness("heap", "--apps", "halo", "--reps", 1, "--out", folder, "--no-picture")
+            rows = (pathlib.Path(folder) / "heap.csv").read_text().splitlines()
+        self.assertEqual([row.split(",")[1] for row in rows[1:]], ["mpi", "opi", "fused"])
+        self.assertRegex(shown, r"halo 15\^3 fused 5400 B +[0-9.]+ +Weft, by messages")
+        shown = self.harness("heap", "--apps", "halo", "--reps", 1, "--sweep", "WEFT_CREDIT=0,1000")
+        self.assertIn("WEFT_CREDIT=1000 halo", shown)
 
     def test_the_rig_prints_a_table_for_each_condition(self):
         shown = self.harness("busy", "--ranks", "2,4", "--hogs", "0,1", "--reps", 1, "--window", 20)
@@ -135,6 +191,30 @@ class Programs(unittest.TestCase):
             self.assertIn(f"\n{heading} (", shown)
         # "-" where the machine changed its pace all the time
         self.assertEqual(len(re.findall(r"\n(?:[0-9]+ B|[124] KiB) +(?:[0-9.]+ \(|-)", shown)), 4 * 10, shown)
+
+    def result_file(self, kind, *args):
+        with tempfile.TemporaryDirectory() as out:
+            shown = self.harness(kind, *args, "--reps", 1, "--no-picture", "--out", out)
+            result = json.loads((pathlib.Path(out) / f"{kind}.json").read_text())
+        self.assertEqual((result["kind"], result["broken"]), (kind, {}))
+        self.assertIn("Weft", result["versions"]["weft"])
+        self.assertIn("cpu", result["machine"])
+        return shown, result["data"]
+
+    def test_collectives_have_a_table_and_a_file(self):
+        shown, data = self.result_file("coll", "--ranks", "2,3", "--ops", "barrier,alltoallw", "--sizes", "8:512", "--step", 64,
+                                       "--forms", "blocking,persistent")
+        for ranks, form in (("2", "blocking"), ("3", "persistent")):
+            self.assertIn(f"\nalltoallw, {form}, {ranks} ranks (us a call)\n", shown)
+            self.assertEqual(list(data[ranks][form]["alltoallw"]), ["8", "512"])
+            self.assertEqual(len(data[ranks][form]["barrier"]["0"]["weft"]), 1)
+
+    def test_threads_have_tables_and_a_file(self):
+        shown, data = self.result_file("threads", "--threads", "1,2", "--modes", "everywhere,serial+lanes,share 2,busy 10",
+                                       "--tests", "rate,startup", "--window", 5)
+        self.assertIn("\nrate: slowest by mean 8 B\n", shown)
+        self.assertEqual(list(data["rate"]), ["everywhere", "serial+lanes", "share 2", "busy 10"])
+        self.assertEqual([len(by["weft"]) for mode in data["startup"].values() for by in mode.values()], [1] * 8)
 
     def test_the_demo_writes_its_numbers(self):
         with tempfile.TemporaryDirectory() as out:

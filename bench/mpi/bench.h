@@ -1,6 +1,6 @@
 /* What every test of weft-bench shares: the options, the clock, buffers that are really rewritten, and the output.
- * Included by the files of bench/mpi only; plain C11 on mpi.h, so that one binary runs on every standard-ABI library.
- * No locks: each rank is one thread. */
+ * Included by the files of bench/mpi, bench/part and apps; plain C11 on mpi.h, so that one binary runs on every standard-ABI library.
+ * No locks: each rank is one thread, but in threads.c. */
 #ifndef WEFT_BENCH_H
 #define WEFT_BENCH_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stddef.h>
 
-enum { max_cpus = 1024, max_samples = 100000 };
+enum { max_cpus = 1024, max_samples = 100000, max_threads = 256 };
 
 typedef struct Options {
     const char *test;
@@ -21,18 +21,37 @@ typedef struct Options {
     long hops;                 /* ring */
     long messages;             /* flood */
     int pairs;                 /* limits: alternating windows */
+    const char *ops, *form;    /* coll: operations, separated by commas; blocking, nonblocking or persistent */
+    int step;                  /* coll: sizes grow by this factor, and the largest is always one of them */
+    int threads, share;        /* threads of each process; how many of them use one communicator */
+    const char *level;         /* of thread support: single or multiple; 0 means the test's own default */
+    double busy_us;            /* what receiving threads compute before each window */
     bool json, rewrite, pin;
+    bool free_starts, spoil;   /* coll: calls one after the other; a wrong bit in what the check reads */
+    bool hints;                /* communicators with hints for channels of their own */
     int cpus[max_cpus];
     int cpu_count;
 } Options;
 
 typedef struct World {
     int rank, size;
+    double init_ms; /* what MPI_Init_thread took */
     Options opt;
 } World;
 
 /* Below this size a rewrite is cheaper than reading the clock around it, so it stays inside the timed window. */
 enum { rewrite_timed_below = 4096 };
+
+/* The same placement for every library, whatever its launcher did: a comparison of bindings is not wanted here. */
+void pin(World *w);
+/* The calling thread, on the CPU of this number of a job's ranks or threads. Those that talk with each other are 0 and 1, 2
+ * and 3, and so on: each is on another CPU than its partner, also where there are fewer CPUs than numbers. */
+void pin_thread(const World *w, int number);
+/* "LO:HI" or "N" bytes; "0,2,3". False where the text is something else. */
+bool parse_sizes(Options *o, const char *text);
+bool parse_cpus(Options *o, const char *text);
+/* Rank 0 names the library, first of all. */
+void introduce(const World *w);
 
 double now_s(void);
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -55,6 +74,9 @@ void meet(const World *w);
 void report(const World *w, const char *test, size_t bytes, const char *unit, const double *samples, int count,
             const double *lines);
 double median_of(const double *samples, int count);
+
+/* MB that all ranks hold together, page tables included, read while everyone is alive; the answer is rank 0's. */
+double job_mb(const World *w);
 
 /* A page both ranks of a pair see: the raw hardware, beside the library, in the same processes. */
 void *share_page(const World *w, size_t bytes);
@@ -96,5 +118,11 @@ int run_sendrecv(const World *w);
 int run_stream(const World *w);
 int run_busy(const World *w);
 int run_depth(const World *w);
+int run_coll(const World *w);
+int run_communicators(const World *w);
+int run_thread_rate(const World *w);
+int run_thread_latency(const World *w);
+int run_startup(const World *w);
+void report_startup(const World *w, double finalize_ms);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ void fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fputs("weft-bench: ", stderr);
+    fprintf(stderr, "%s: ", program_invocation_short_name);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
@@ -59,6 +60,72 @@ void *new_buffer(size_t bytes)
         fail("no memory for a buffer of %zu bytes", bytes);
     memset(buffer, 0, bytes);
     return buffer;
+}
+
+static void pin_to(const World *w, int cpu, const char *what)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if (w->opt.pin && sched_setaffinity(0, sizeof set, &set) != 0)
+        fprintf(stderr, "%s: %s of rank %d stays unpinned: CPU %d: %s\n", program_invocation_short_name, what, w->rank, cpu,
+                strerror(errno));
+}
+
+void pin_thread(const World *w, int number)
+{
+    int lap = number / w->opt.cpu_count;
+    pin_to(w, w->opt.cpus[(number + lap) % w->opt.cpu_count], "a thread");
+}
+
+void pin(World *w)
+{
+    Options *o = &w->opt;
+    if (!o->cpu_count) {
+        long online = sysconf(_SC_NPROCESSORS_ONLN);
+        for (int i = 0; i < online && i < max_cpus; i++)
+            o->cpus[o->cpu_count++] = i;
+    }
+    pin_to(w, o->cpus[w->rank % o->cpu_count], "the process");
+}
+
+bool parse_sizes(Options *o, const char *text)
+{
+    char *rest;
+    o->lo_bytes = o->hi_bytes = strtoull(text, &rest, 0);
+    if (*rest == ':')
+        o->hi_bytes = strtoull(rest + 1, &rest, 0);
+    return *rest == 0 && o->lo_bytes > 0 && o->hi_bytes >= o->lo_bytes && o->hi_bytes <= (size_t)1 << 30;
+}
+
+bool parse_cpus(Options *o, const char *text)
+{
+    o->cpu_count = 0;
+    while (*text && o->cpu_count < max_cpus) {
+        char *rest;
+        o->cpus[o->cpu_count++] = (int)strtol(text, &rest, 10);
+        if (rest == text || (*rest && *rest != ','))
+            return false;
+        text = *rest ? rest + 1 : rest;
+    }
+    return o->cpu_count > 0;
+}
+
+void introduce(const World *w)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    if (w->rank != 0)
+        return;
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, "\n\"\\")] = 0;
+    for (char *at = version; *at; at++)
+        *at = *at < ' ' ? ' ' : *at;
+    if (w->opt.json)
+        printf("{\"test\":\"header\",\"library\":\"%s\",\"ranks\":%d}\n", version, w->size);
+    else
+        printf("# %s, %d ranks\n", version, w->size);
+    fflush(stdout);
 }
 
 void reach_normal_state(const World *w)

@@ -93,6 +93,15 @@ int run_windows(const World *w)
 
 static double all_mb(void) { return pss_mb() + tables_mb(); }
 
+double job_mb(const World *w)
+{
+    double *samples = gather(w, all_mb), sum = 0;
+    for (int rank = 0; rank < w->size; rank++)
+        sum += samples[rank];
+    free(samples);
+    return sum;
+}
+
 /* What a job takes in all once every rank has sent 8 B to every other, by one collective and then each to each. */
 int run_alltoall(const World *w)
 {
@@ -103,19 +112,12 @@ int run_alltoall(const World *w)
     for (int from = 0; from < w->size; from++)
         if (in[from] != (int64_t)from * w->size + w->rank)
             fail("alltoall: rank %d got a wrong value from %d", w->rank, from);
-    double *samples = gather(w, all_mb), sum = 0;
-    for (int rank = 0; rank < w->size; rank++)
-        sum += samples[rank];
+    double sum = job_mb(w);
     report(w, "all memory after alltoall", 8, "MB", &sum, 1, NULL);
     void *to = new_buffer(8), *from = new_buffer(8);
     exchange(w, to, from, 8);
-    double *later = gather(w, all_mb);
-    sum = 0;
-    for (int rank = 0; rank < w->size; rank++)
-        sum += later[rank];
+    sum = job_mb(w);
     report(w, "all memory after each to each", 8, "MB", &sum, 1, NULL);
-    free(samples);
-    free(later);
     free(to);
     free(from);
     free(out);

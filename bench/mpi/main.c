@@ -1,13 +1,11 @@
-/* weft-bench <test> [options]: short measurements of two-sided MPI, one test per run, the same binary for every
+/* weft-bench <test> [options]: short measurements of messages, collectives and threads, one test per run, the same binary for every
  * standard-ABI library. The harness beside it (bench.py) interleaves libraries and repeats. */
-#include "bench.h"
+#include "collectives.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct Test {
     const char *name;
@@ -37,6 +35,11 @@ static const Test tests[] = {
     {"footprint", -1, run_footprint, "memory per rank after messages with every peer", 5, 5},
     {"windows", -2, run_windows, "shared memory per rank after 32 messages of 16 KiB (-m) to every peer at once", 5, 5},
     {"alltoall", -2, run_alltoall, "memory of all ranks after 8 B from each to each", 5, 5},
+    {"coll", -2, run_coll, "collective operations by size (--ops, --form, --starts)", 5, 5},
+    {"communicators", -2, run_communicators, "10^4 communicators: dup and free, with and without an allreduce on each", 5, 5},
+    {"thread-rate", -2, run_thread_rate, "messages per second of pairs of threads, windows of messages", 200, 50},
+    {"thread-latency", -2, run_thread_latency, "ping-pong of pairs of threads at once", 200, 50},
+    {"startup", -1, run_startup, "MPI_Init_thread and MPI_Finalize", 5, 5},
 };
 enum { test_count = sizeof tests / sizeof tests[0] };
 
@@ -44,7 +47,11 @@ static void usage(void)
 {
     fputs("usage: mpiexec -n 2 weft-bench TEST [options]\n\ntests:\n", stdout);
     for (int i = 0; i < test_count; i++)
-        printf("  %-10s %s\n", tests[i].name, tests[i].what);
+        printf("  %-14s %s\n", tests[i].name, tests[i].what);
+    fputs("\noperations of coll:", stdout);
+    for (int i = 0; i < operation_count; i++)
+        printf("%s%s", i % 8 ? " " : "\n  ", operations[i].name);
+    fputs("\n", stdout);
     fputs("\noptions:\n"
           "  -m LO:HI        message sizes in bytes, doubling\n"
           "  -r N            timed windows per size, each reported (5)\n"
@@ -55,6 +62,16 @@ static void usage(void)
           "  --hops N        hops of the ring (10000)\n"
           "  --messages N    messages of the flood (100000)\n"
           "  --pairs N       alternating windows of limits (200)\n"
+          "  --ops A,B,..    operations of coll (all)\n"
+          "  --form F        blocking, nonblocking or persistent (blocking)\n"
+          "  --starts S      coll: together, each call when the last rank is ready; free, one after the other (together)\n"
+          "  --step N        coll: sizes grow by this factor; the largest is always measured (2)\n"
+          "  --spoil         coll: turn a bit over before the check, which then must fail\n"
+          "  --threads N     threads of each process (2)\n"
+          "  --share N       how many of these use one communicator (1)\n"
+          "  --hints         communicators with hints for channels of their own\n"
+          "  --level L       single or multiple (single; multiple in the tests of threads)\n"
+          "  --busy US       thread-rate: what receiving threads compute before each window (0)\n"
           "  --cpus A,B,..   rank i runs on the (i mod n)-th of these; all online ones otherwise\n"
           "  --no-pin        leave the ranks where the launcher put them\n"
           "  --no-rewrite    send the same bytes again and again\n"
@@ -62,31 +79,28 @@ static void usage(void)
           stdout);
 }
 
-static bool parse_sizes(Options *o, const char *text)
+/* Options whose values are words: as parse_value(). */
+static int parse_word(Options *o, const char *name, const char *value)
 {
-    char *rest;
-    o->lo_bytes = o->hi_bytes = strtoull(text, &rest, 0);
-    if (*rest == ':')
-        o->hi_bytes = strtoull(rest + 1, &rest, 0);
-    return *rest == 0 && o->lo_bytes > 0 && o->hi_bytes >= o->lo_bytes && o->hi_bytes <= (size_t)1 << 30;
-}
-
-static bool parse_cpus(Options *o, const char *text)
-{
-    o->cpu_count = 0;
-    while (*text && o->cpu_count < max_cpus) {
-        char *rest;
-        o->cpus[o->cpu_count++] = (int)strtol(text, &rest, 10);
-        if (rest == text || (*rest && *rest != ','))
-            return false;
-        text = *rest ? rest + 1 : rest;
-    }
-    return o->cpu_count > 0;
+    if (strcmp(name, "--ops") == 0)
+        o->ops = value;
+    else if (strcmp(name, "--form") == 0)
+        o->form = value;
+    else if (strcmp(name, "--starts") == 0)
+        return (o->free_starts = strcmp(value, "free") == 0) || strcmp(value, "together") == 0 ? 1 : -1;
+    else if (strcmp(name, "--level") == 0)
+        return o->level = value, strcmp(value, "single") == 0 || strcmp(value, "multiple") == 0 ? 1 : -1;
+    else
+        return 0;
+    return 1;
 }
 
 /* 1: taken, 0: not an option with this name, -1: bad value. */
 static int parse_value(Options *o, const char *name, const char *value)
 {
+    int word = parse_word(o, name, value);
+    if (word)
+        return word;
     char *rest = NULL;
     double number = strtod(value, &rest);
     bool good = rest != value && *rest == 0 && number > 0;
@@ -110,26 +124,45 @@ static int parse_value(Options *o, const char *name, const char *value)
         o->messages = number < 1e9 ? (long)number : 1000000000;
     else if (strcmp(name, "--pairs") == 0)
         o->pairs = number < max_samples ? (int)number : max_samples;
+    else if (strcmp(name, "--step") == 0)
+        good = good && (o->step = (int)number) >= 2;
+    else if (strcmp(name, "--threads") == 0)
+        good = good && (o->threads = (int)number) >= 1 && number <= max_threads;
+    else if (strcmp(name, "--share") == 0)
+        good = good && (o->share = (int)number) >= 1;
+    else if (strcmp(name, "--busy") == 0)
+        o->busy_us = number;
     else
         return 0;
     return good ? 1 : -1;
 }
 
+static bool parse_flag(Options *o, const char *name)
+{
+    if (strcmp(name, "-j") == 0 || strcmp(name, "--json") == 0)
+        o->json = true;
+    else if (strcmp(name, "--no-pin") == 0)
+        o->pin = false;
+    else if (strcmp(name, "--no-rewrite") == 0)
+        o->rewrite = false;
+    else if (strcmp(name, "--spoil") == 0)
+        o->spoil = true;
+    else if (strcmp(name, "--hints") == 0)
+        o->hints = true;
+    else
+        return false;
+    return true;
+}
+
 static bool parse(Options *o, int argc, char **argv)
 {
-    *o = (Options){.reps = 5, .window = 64, .hops = 10000, .messages = 100000, .pairs = 200, .rewrite = true,
-                   .pin = true};
+    *o = (Options){.reps = 5, .window = 64, .hops = 10000, .messages = 100000, .pairs = 200, .step = 2, .threads = 2,
+                   .share = 1, .rewrite = true, .pin = true};
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i];
         if (name[0] != '-' && !o->test) {
             o->test = name;
-        } else if (strcmp(name, "-j") == 0 || strcmp(name, "--json") == 0) {
-            o->json = true;
-        } else if (strcmp(name, "--no-pin") == 0) {
-            o->pin = false;
-        } else if (strcmp(name, "--no-rewrite") == 0) {
-            o->rewrite = false;
-        } else {
+        } else if (!parse_flag(o, name)) {
             int taken = i + 1 < argc ? parse_value(o, name, argv[i + 1]) : 0;
             if (taken < 1) {
                 fprintf(stderr, "weft-bench: %s %s\n", taken ? "bad value for" : "cannot use option", name);
@@ -145,38 +178,31 @@ static bool parse(Options *o, int argc, char **argv)
     return o->test != NULL;
 }
 
-/* The same placement for every library, whatever its launcher did: a comparison of bindings is not wanted here. */
-static void pin(World *w)
+static const Test *test_named(const char *name)
 {
-    Options *o = &w->opt;
-    if (!o->cpu_count) {
-        long online = sysconf(_SC_NPROCESSORS_ONLN);
-        for (int i = 0; i < online && i < max_cpus; i++)
-            o->cpus[o->cpu_count++] = i;
-    }
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)o->cpus[w->rank % o->cpu_count], &set);
-    if (o->pin && sched_setaffinity(0, sizeof set, &set) != 0)
-        fprintf(stderr, "weft-bench: rank %d stays unpinned: CPU %d: %s\n", w->rank, o->cpus[w->rank % o->cpu_count],
-                strerror(errno));
+    for (int i = 0; i < test_count; i++)
+        if (strcmp(tests[i].name, name) == 0)
+            return &tests[i];
+    return NULL;
 }
 
-static void introduce(const World *w)
+/* Whether a test asks for MPI_THREAD_MULTIPLE where the command line does not say. */
+static bool threaded(const Test *t)
 {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    if (w->rank != 0)
-        return;
-    MPI_Get_library_version(version, &length);
-    version[strcspn(version, "\n\"\\")] = 0;
-    for (char *at = version; *at; at++)
-        *at = *at < ' ' ? ' ' : *at;
-    if (w->opt.json)
-        printf("{\"test\":\"header\",\"library\":\"%s\",\"ranks\":%d}\n", version, w->size);
-    else
-        printf("# %s, %d ranks\n", version, w->size);
-    fflush(stdout);
+    return t && (t->run == run_thread_rate || t->run == run_thread_latency || t->run == run_startup);
+}
+
+static void start_mpi(World *w, const Test *t, int *argc, char ***argv)
+{
+    bool multiple = w->opt.level ? strcmp(w->opt.level, "multiple") == 0 : threaded(t);
+    int required = multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, provided;
+    double start = now_s();
+    MPI_Init_thread(argc, argv, required, &provided);
+    w->init_ms = (now_s() - start) * 1e3;
+    MPI_Comm_rank(MPI_COMM_WORLD, &w->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &w->size);
+    if (provided < required)
+        fail("this library has no MPI_THREAD_MULTIPLE");
 }
 
 int main(int argc, char **argv)
@@ -190,26 +216,22 @@ int main(int argc, char **argv)
         fputs("weft-bench: -h lists tests and options\n", stderr);
         return 2;
     }
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &world.size);
-    pin(&world);
-    int status = 2;
-    for (int i = 0; i < test_count; i++) {
-        const Test *t = &tests[i];
-        if (strcmp(t->name, world.opt.test) != 0)
-            continue;
-        if ((t->ranks > 0 && world.size != t->ranks) || world.size < -t->ranks)
-            fail("%s needs %s %d ranks", t->name, t->ranks > 0 ? "exactly" : "at least", abs(t->ranks));
-        introduce(&world);
-        world.opt.window_ms = world.opt.window_ms ? world.opt.window_ms : t->window_ms;
-        world.opt.warm_ms = world.opt.warm_ms ? world.opt.warm_ms : t->warm_ms;
-        if (t->run != run_after)
-            reach_normal_state(&world);
-        status = t->run(&world);
-    }
-    if (status == 2)
+    const Test *t = test_named(world.opt.test);
+    start_mpi(&world, t, &argc, &argv);
+    if (!t)
         fail("there is no test named %s; -h lists them", world.opt.test);
+    if ((t->ranks > 0 && world.size != t->ranks) || world.size < -t->ranks)
+        fail("%s needs %s %d ranks", t->name, t->ranks > 0 ? "exactly" : "at least", abs(t->ranks));
+    pin(&world);
+    introduce(&world);
+    world.opt.window_ms = world.opt.window_ms ? world.opt.window_ms : t->window_ms;
+    world.opt.warm_ms = world.opt.warm_ms ? world.opt.warm_ms : t->warm_ms;
+    if (t->run != run_after)
+        reach_normal_state(&world);
+    int status = t->run(&world);
+    double start = now_s();
     MPI_Finalize();
+    if (t->run == run_startup)
+        report_startup(&world, (now_s() - start) * 1e3);
     return status;
 }

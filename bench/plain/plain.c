@@ -1,7 +1,8 @@
 /* The comparators without any MPI: the same token, the same pinning, shared memory and sched_yield; and the rate of a
  * bare ring of cache lines from one process to another, one 64-byte message in each (stream); and 8 bytes there and back
- * through a pair of sockets, looked at all the time (socket).
- * weft-bench-plain ring|pingpong|stream|socket|hog [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints JSON lines like
+ * through a pair of sockets, looked at all the time (socket);
+ * and a barrier, one counter and one flag (barrier).
+ * weft-bench-plain ring|pingpong|stream|socket|barrier|hog [-n processes] [--hops N] [-r N] [--cpus A,B,..] prints JSON lines like
  * weft-bench. */
 #include <sched.h>
 #include <stdatomic.h>
@@ -102,9 +103,22 @@ static void talk(const Plan *p, int self, long rounds, uint64_t *token)
     }
 }
 
+/* The last to come opens slot 1; the others wait there. Slot 0 counts. */
+static void meet(Slot *slots, int n, long rounds, uint64_t *token)
+{
+    for (long i = 0; i < rounds; i++) {
+        ++*token;
+        if (atomic_fetch_add_explicit(&slots[0].token, 1, memory_order_acq_rel) + 1 == *token * (uint64_t)n)
+            atomic_store_explicit(&slots[1].token, *token, memory_order_release);
+        else
+            await(&slots[1].token, *token);
+    }
+}
+
 static void act(const Plan *p, Slot *slots, int self)
 {
     bool stream = strcmp(p->name, "stream") == 0, socket = strcmp(p->name, "socket") == 0;
+    bool barrier = strcmp(p->name, "barrier") == 0;
     long rounds = p->hops / p->processes;
     uint64_t token = 0;
     double *samples = calloc((size_t)p->reps, sizeof(double));
@@ -114,13 +128,18 @@ static void act(const Plan *p, Slot *slots, int self)
             flow(slots, self, p->hops, &token);
         else if (socket)
             talk(p, self, rounds, &token);
+        else if (barrier)
+            meet(slots, p->processes, rounds, &token);
         else
             lap(slots, self, p->processes, rounds, &token);
         double took = now_s() - start;
-        samples[i < 0 ? 0 : i] = stream ? (double)p->hops / took * 1e-6 : took / ((double)rounds * p->processes) * 1e6;
+        samples[i < 0 ? 0 : i] = stream    ? (double)p->hops / took * 1e-6
+                                 : barrier ? took / (double)rounds * 1e6
+                                           : took / ((double)rounds * p->processes) * 1e6;
     }
     if (self == 0) {
-        printf("{\"test\":\"%s\",\"bytes\":8,\"unit\":\"%s\",\"samples\":[", p->name, stream ? "M/s" : "us/hop");
+        printf("{\"test\":\"%s\",\"bytes\":8,\"unit\":\"%s\",\"samples\":[", p->name,
+               stream ? "M/s" : barrier ? "us" : "us/hop");
         for (int i = 0; i < p->reps; i++)
             printf("%s%.9g", i ? "," : "", samples[i]);
         printf("]}\n");
@@ -162,7 +181,7 @@ static bool parse(Plan *p, int argc, char **argv)
     if (strcmp(p->name, "pingpong") == 0 || strcmp(p->name, "stream") == 0 || strcmp(p->name, "socket") == 0 ||
         strcmp(p->name, "hog") == 0)
         p->processes = 2;
-    else if (strcmp(p->name, "ring") != 0)
+    else if (strcmp(p->name, "ring") != 0 && strcmp(p->name, "barrier") != 0)
         return false;
     return p->processes >= 2 && p->processes <= max_processes && p->reps >= 1 && p->hops >= p->processes;
 }
@@ -202,7 +221,7 @@ int main(int argc, char **argv)
 {
     static Plan plan;
     if (!parse(&plan, argc, argv)) {
-        fprintf(stderr, "usage: weft-bench-plain ring|pingpong|stream|socket|hog [-n N] [--hops N] [-r N] [--cpus A,B,..]\n");
+        fprintf(stderr, "usage: weft-bench-plain ring|pingpong|stream|socket|barrier|hog [-n N] [--hops N] [-r N] [--cpus A,B,..]\n");
         return 2;
     }
     if (strcmp(plan.name, "hog") == 0)

@@ -8,13 +8,17 @@ import pathlib
 import subprocess
 import sys
 
-from . import libraries, machine, sweep
+from . import coll, libraries, machine, part_bars, sweep, threads
 from .rows import Row, against_best, against_key, against_number, amount, mean_of
-from .session import Session, by_bench, comparator, ours, startup
+from .session import Session, alternating, by_bench, comparator, ours, startup
 from .text import Progress, median, number, size_name, spread, table
 
 LARGE = (4 << 10, 4 << 20)
 MEAN_FROM = 64 << 10
+COLL_RANKS = (2, 8, 16, 32)
+COLL_HOGS = {"allreduce 8 B": ("allreduce", 8), "bcast 64 KiB": ("bcast", 64 << 10)}
+LEVELS = [(level, [test, "-m", "8:8", "-r", 3, "--level", level])
+          for test in ("latency", "rate") for level in ("single", "multiple")]
 SMALL = (8, 4 << 10)
 SMALL_RANKS = (2, 8, 32)
 BUSY_RANKS = (2, 8)
@@ -108,6 +112,69 @@ def matching_rows(s):
                         "us", 3) for kind in ("posted", "unexpected") for depth in (100, 10000, 100000)]
 
 
+def coll_rows(s):
+    rows = []
+    for ranks in COLL_RANKS:
+        limit = 0.9 if ranks == 2 else 0.85
+        for op in coll.SIX:
+            each = [against_best(s, f"{ranks} ranks: {op} {size_name(size) if size else ''}".strip(),
+                                 coll.key("coll", ranks, "blocking", op, size), "us", True, limit, False)
+                    for size in coll.sizes_of(op)]
+            rows += each + [mean_of(f"{ranks} ranks: {op}, geometric mean", each, 1.25)]
+    for op in ("allreduce", "barrier"):
+        rows.append(against_key(s, f"2 ranks: {op + ' 8 B' if op != 'barrier' else op} against one-way latency",
+                                f"coll free {op}", "coll latency latency", "us", 2))
+    rows.append(against_key(s, "8 ranks: barrier against sched_yield", "coll in turns", "coll in turns plain", "us", 1.6,
+                            other_name="plain", text="(plain C)"))
+    for what in COLL_HOGS:
+        rows.append(against_best(s, f"8 ranks beside hogs: {what}", f"coll hogs {what}", "us", True, 1.0, False))
+    rows.append(against_number(s, "10^4 communicators with an allreduce each: memory that stays, of 1 MB",
+                               "coll many memory that stays", "MB", 1, 1, "1 MB"))
+    rows.append(against_key(s, "10^4 communicators: dup, allreduce, free against dup, free",
+                            "coll many dup, allreduce and free", "coll many dup and free", "us", 1.5))
+    return rows
+
+
+def best_of_peers(s, what, key, keys, unit, limit, threads_each):
+    """Against the peer and the settings that do best, which the row names."""
+    peers = {(name, k): s.middle(k, name) for k in keys for name in s.labels if name != "weft"}
+    measured = {at: value for at, value in peers.items() if value is not None}
+    if not measured:
+        return Row(what, amount(s.middle(key), unit), "-", {}, limit, False, "no peer measured")
+    name, best = max(measured, key=measured.get)
+    how = threads.shown_settings(name, threads_each) or "no settings"
+    text = f"{unit} ({s.labels[name]}, {how + ', hints' if 'lanes' in best.removeprefix('lanes') else 'as it comes'})"
+    return Row(what, amount(s.middle(key), unit), amount(measured[name, best], text), s.ratios(key, name, best), limit, False)
+
+
+def lanes_rows(s):
+    def rate(mode, n):
+        return threads.key("lanes", "rate", mode, n) + " rate of all 8 B"
+
+    def slowest(mode, n):
+        return threads.key("lanes", "rate", mode, n) + " slowest by mean 8 B"
+    least = {"at_most": False}
+    return [
+        against_key(s, "2 x 2 threads, a communicator each, against 4 processes", rate("parallel", 2), rate("everywhere", 2),
+                    "M/s", 0.95, **least),
+        best_of_peers(s, "2 x 2 threads, a communicator each, against the best peer", rate("parallel", 2),
+                      [rate("parallel", 2), rate("parallel+lanes", 2)], "M/s", 4, 2),
+        against_key(s, "the same, with hints against without", rate("parallel+lanes", 2), rate("parallel", 2), "M/s", None,
+                    **least),
+        Row("one process, 2 threads, null wire", "-", "-", {}, 1.9, False, "not measured: no program can choose that wire"),
+        against_key(s, "8 B latency, SINGLE against MULTIPLE", "lanes levels single latency", "lanes levels multiple latency",
+                    "us", 0.97, **least),
+        against_key(s, "8 B rate, MULTIPLE against SINGLE", "lanes levels multiple rate", "lanes levels single rate", "M/s",
+                    0.97, **least),
+        against_key(s, "2 x 2 threads, one communicator, against 2 x 1", rate("serial", 2), rate("parallel", 1), "M/s", 0.8,
+                    **least),
+        against_number(s, "2 x 2 threads, one communicator: slowest by mean", slowest("serial", 2), "", 1, 0.5, "the mean",
+                       **least),
+        against_key(s, "2 x 16 threads, a communicator each, against 2 x 2", rate("parallel", 16), rate("parallel", 2), "M/s",
+                    0.8, **least),
+        against_number(s, "2 x 16 threads: slowest by mean", slowest("parallel", 16), "", 1, 0.5, "the mean", **least)]
+
+
 GROUPS = {
     "core": ([ours("limits", 2, ["limits", "--pairs", 30]),
               by_bench("latency 8 B", 2, ["latency", "-m", "8:8"]),
@@ -128,9 +195,24 @@ GROUPS = {
     "busy": ([by_bench(f"busy {ranks}", ranks, ["busy", "-r", 1], cpus=2, hogs=1) for ranks in BUSY_RANKS], busy_rows),
     "memory": ([ours("memory windows", 64, ["windows"], timeout_s=300), ours("memory alltoall", 256, ["alltoall"], timeout_s=300)], memory_rows),
     "matching": ([by_bench("depth", 2, ["depth"])], matching_rows),
+    "coll": ([*(coll.launch("coll", ranks, coll.SIX, cpus=2) for ranks in COLL_RANKS),
+              ours("coll free", 2, ["coll", "--ops", "barrier,allreduce", "-m", "8:8", "--starts", "free"]),
+              ours("coll latency", 2, ["latency", "-m", "8:8"]),
+              by_bench("coll in turns", 8, ["coll", "--ops", "barrier", "--starts", "free", "-t", 50], cpus=2),
+              comparator("coll in turns plain", ["barrier", "-n", 8, "--hops", 80000, "-r", 3], cpus=2),
+              *(by_bench(f"coll hogs {what}", 8, ["coll", "--ops", op, "-m", f"{size}:{size}", "--starts", "free", "-r", 1,
+                                                  "-t", 300, "-w", 50], cpus=2, hogs=1)
+                for what, (op, size) in COLL_HOGS.items()),
+              ours("coll many", 2, ["communicators"])], coll_rows),
+    "lanes": ([*(threads.launch("lanes", "rate", mode, n, 2, only)
+                 for mode, n, only in (("everywhere", 2, ["weft"]), ("parallel", 2, None), ("parallel+lanes", 2, None),
+                                       ("serial", 2, ["weft"]), ("parallel", 1, ["weft"]))),
+               threads.launch("lanes", "rate", "parallel", 16, 2, ["weft"], reps=1, window_ms=1000),  # slices for all
+               alternating("lanes levels", 2, LEVELS, 3)], lanes_rows),
+    "part": (part_bars.MEASUREMENTS, part_bars.rows),
     "small": ([sweep.launch("small", test, ranks, SMALL) for ranks in SMALL_RANKS for test in sweep.TESTS], small_rows),
 }
-DEFAULT_GROUPS = ["core", "launcher", "wires", "memory", "busy", "matching"]  # those with bars
+DEFAULT_GROUPS = ["core", "launcher", "wires", "memory", "busy", "matching"]  # those with bars that Weft is to meet today
 
 
 def every_repetition(session):
@@ -218,7 +300,7 @@ def run(root, groups, reps, only, out, part=None):
         print(f"broken: {what}: {why}")
     if out:
         pathlib.Path(out).write_text(json.dumps({
-            "machine": about, "samples": {k: {n: list(v.values()) for n, v in by_name.items()}
+            "machine": about, "versions": {lib.name: lib.version for lib in session.found}, "samples": {k: {n: list(v.values()) for n, v in by_name.items()}
                                           for k, by_name in session.samples.items()}, "broken": session.broken,
             "bars": [row.record() for row in rows]}, indent=1), encoding="utf-8")
     return 1 if any(name.startswith("weft:") for name in session.broken) or "weft" in absent else 0

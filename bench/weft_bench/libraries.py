@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 SOURCES = pathlib.Path(__file__).resolve().parent.parent
 PROJECT = SOURCES.parent
-FLAGS = ["-O3", "-std=gnu11", "-march=x86-64-v2", "-D_GNU_SOURCE"]  # as in bench/CMakeLists.txt
+PART = SOURCES / "part"
+APPS = PROJECT / "apps"  # beside bench/, in the source tree as in an installation
+FLAGS = ["-O3", "-std=gnu11", "-march=x86-64-v2", "-D_GNU_SOURCE", "-pthread"]  # as in bench/CMakeLists.txt
 # Settings of an enclosing job or of a tuned shell would not be anybody's defaults.
 FOREIGN = ("I_MPI_", "MPIR_", "OMPI_", "PRTE_", "PMIX_", "PMI_", "UCX_", "FI_", "HYDRA_", "MPICH_", "SLURM_")
 
@@ -27,6 +29,7 @@ class Library:
     programs: pathlib.Path  # where weft-bench and weft-hello for this library lie
     expects: str            # what its version string must contain: a guard against measuring the wrong one
     env: dict = field(default_factory=dict)
+    version: str = ""       # what it said of itself in the last run
 
     def command(self, ranks, program, args):
         return [*self.launch, "-n", str(ranks), str(self.programs / program), *map(str, args)]
@@ -69,20 +72,37 @@ def with_abi(root, home, name, label, expects):
                    {"LD_LIBRARY_PATH": str(home / "lib")})
 
 
+def parts_of_programs():
+    """{program: its sources}; what must be as in bench/CMakeLists.txt and apps/CMakeLists.txt."""
+    mine = sorted((SOURCES / "mpi").glob("*.c"))
+    parts = {"weft-bench": [p for p in mine if p.name != "hello.c"], "weft-hello": [SOURCES / "mpi" / "hello.c"],
+             "weft-bench-part": [SOURCES / "mpi" / "common.c", *(p for p in sorted(PART.glob("*.c")) if not p.stem.endswith("_test"))]}
+    common = [SOURCES / "mpi" / "common.c", SOURCES / "mpi" / "limits.c", *sorted((APPS / "common").glob("*.c"))]
+    for main in sorted(APPS.glob("*/main.c")):
+        own = [p for p in sorted(main.parent.glob("*.c")) if not p.name.startswith("cachesim")]
+        parts["weft-" + main.parent.name] = own + common
+    return parts
+
+
+def include_flags(root):
+    """weft_signal.h last: the folder may hold another mpi.h."""
+    headers = PROJECT / "include" if (PROJECT / "include" / "weft_signal.h").exists() else root / "include"
+    return [f"-I{SOURCES / 'mpi'}", f"-I{APPS}", "-idirafter", str(headers)]
+
+
 def build_natively(root, home):
     """The same sources with the library's own compiler; built again only when a source is newer."""
     out = program_dir(root) / "openmpi"
     if not os.access(out.parent, os.W_OK):
         out = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "weft" / "bench-openmpi"
     out.mkdir(parents=True, exist_ok=True)
-    sources = sorted((SOURCES / "mpi").glob("*.c"))
-    newest = max(p.stat().st_mtime for p in (SOURCES / "mpi").iterdir())
-    parts = {"weft-bench": [p for p in sources if p.name != "hello.c"], "weft-hello": [SOURCES / "mpi" / "hello.c"]}
-    for program, files in parts.items():
+    newest = max(p.stat().st_mtime for folder in (SOURCES / "mpi", PART, APPS) for p in folder.rglob("*.[ch]"))
+    for program, files in parts_of_programs().items():
         target = out / program
         if target.exists() and target.stat().st_mtime >= newest:
             continue
-        done = subprocess.run([str(home / "bin" / "mpicc"), *FLAGS, *map(str, files), "-o", str(target)],
+        more = ["-fopenmp"] if program == "weft-bench-part" else []
+        done = subprocess.run([str(home / "bin" / "mpicc"), *FLAGS, *more, *include_flags(root), *map(str, files), "-o", str(target), "-lm"],
                               capture_output=True, text=True)
         if done.returncode:
             raise Unusable("its mpicc cannot build the benchmark: " + done.stderr.strip().splitlines()[-1])

@@ -1,46 +1,222 @@
-"""Draws a sweep: three panels, logarithmic axes, every library, and a caption that says where and how often.
+"""Draws results: logarithmic axes, every library, and a caption that says where and how often.
 
-Run as a program (picture.py DATA.json OUT.png) by whichever Python has matplotlib.
+save() runs this file as a program (picture.py DATA.json WHERE) by whichever Python has matplotlib; DATA.json says by "kind"
+what it is: a sweep, collective operations, threads or applications, whose pictures go into the folder WHERE, or partitioned
+communication, whose one picture is the file WHERE.
 """
+import importlib.util
 import json
+import pathlib
+import statistics
+import subprocess
 import sys
 
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+
 COLOURS = {"weft": "#c8102e", "mpich": "#1f77b4", "impi": "#2ca02c", "openmpi": "#9467bd", "openmpi-ucx": "#ff7f0e"}
+DASHES = ("-", "--", ":", "-.")
 PANELS = (("latency", "one-way latency", "µs"), ("bandwidth", "bandwidth, window 64", "GB/s"),
           ("rate", "message rate, window 64", "million/s"))
+SIZE_TICKS = {1: "1", 8: "8", 64: "64", 512: "512", 4096: "4K", 32768: "32K", 262144: "256K", 4194304: "4M",
+              33554432: "32M"}
 
 
-def draw(result, path):
+def python_with_matplotlib():
+    """This Python, or one in .venv-demo, made on the first use; None when there is no network to make it."""
+    if importlib.util.find_spec("matplotlib"):
+        return sys.executable
+    home = PROJECT / ".venv-demo"
+    python = home / "bin" / "python"
+    have = [str(python), "-c", "import matplotlib"]
+    if python.exists() and subprocess.run(have, capture_output=True).returncode == 0:
+        return str(python)
+    print("\nInstalling matplotlib into .venv-demo for the picture (once) ...", file=sys.stderr)
+    for command in ([sys.executable, "-m", "venv", str(home)],
+                    [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "matplotlib"]):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError as why:
+            print(f"  {why}", file=sys.stderr)
+            return None
+        if done.returncode:
+            print("  " + (done.stderr.strip() or done.stdout.strip()).splitlines()[-1], file=sys.stderr)
+            return None
+    return str(python)
+
+
+def save(data_file, where):
+    """Draws what lies in data_file; returns a sentence for the user."""
+    python = python_with_matplotlib()
+    if not python:
+        return (f"No picture: matplotlib is not here and could not be installed (apt install python3-matplotlib "
+                f"python3-venv, or run again with a network). The numbers are in {data_file}.")
+    done = subprocess.run([python, __file__, str(data_file), str(where)], capture_output=True, text=True)
+    if done.returncode:
+        return f"No picture: {done.stderr.strip().splitlines()[-1]}. The numbers are in {data_file}."
+    return f"Pictures: {done.stdout.strip()}   numbers: {data_file}"
+
+
+def plot_line(axis, name, label, points, dash="-"):
+    """points: (x, [values]); the line joins the medians, the shade is from the least to the most."""
+    points = sorted((x, sorted(values)) for x, values in points)
+    xs, middle = [x for x, _ in points], [values[len(values) // 2] for _, values in points]
+    style = {"linewidth": 2.6, "zorder": 5} if name == "weft" else {"linewidth": 1.3}
+    colour = COLOURS.get(name, "black")
+    axis.plot(xs, middle, marker="o", markersize=3, color=colour, linestyle=dash, label=label, **style)
+    axis.fill_between(xs, [v[0] for _, v in points], [v[-1] for _, v in points], color=colour, alpha=0.15)
+
+
+def ticks_of(sizes):
+    """Those of SIZE_TICKS that lie among the sizes; each size its own where that leaves fewer than three."""
+    among = {size: text for size, text in SIZE_TICKS.items() if min(sizes) <= size <= max(sizes)}
+    return among if len(among) > 2 else {s: SIZE_TICKS.get(s, f"{s >> 10}K" if s >= 1024 else str(s)) for s in sorted(set(sizes))}
+
+
+def set_axes(axis, title, x, ticks, log=True):
+    from matplotlib.ticker import FixedLocator, NullLocator
+    axis.set_xscale("log", base=2)
+    if log:
+        axis.set_yscale("log")
+    axis.xaxis.set_major_locator(FixedLocator(list(ticks)))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xticklabels(list(ticks.values()))
+    axis.set_title(title)
+    axis.set_xlabel(x)
+    axis.grid(True, which="major", alpha=0.3)
+
+
+def panels(titles, width=16, height=5.6):
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
-    from matplotlib.ticker import FixedLocator, NullLocator
-    figure, axes = pyplot.subplots(1, 3, figsize=(16, 5.6))
-    ticks = {1: "1", 8: "8", 64: "64", 512: "512", 4096: "4K", 32768: "32K", 262144: "256K", 4194304: "4M"}
-    for axis, (test, title, unit) in zip(axes, PANELS):
-        for name, tests in result["data"].items():
-            points = sorted((int(size), sorted(values)) for size, values in tests[test].items())
-            sizes = [size for size, _ in points]
-            middle = [values[len(values) // 2] for _, values in points]
-            style = {"linewidth": 2.6, "zorder": 5} if name == "weft" else {"linewidth": 1.3}
-            colour = COLOURS.get(name, "black")
-            axis.plot(sizes, middle, marker="o", markersize=3, color=colour, label=result["labels"][name], **style)
-            axis.fill_between(sizes, [v[0] for _, v in points], [v[-1] for _, v in points], color=colour, alpha=0.15)
-        axis.set_xscale("log", base=2)
-        axis.set_yscale("log")
-        axis.xaxis.set_major_locator(FixedLocator(list(ticks)))
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.set_xticklabels(list(ticks.values()))
-        axis.set_title(f"{title} ({unit})")
-        axis.set_xlabel("message size in bytes")
-        axis.grid(True, which="major", alpha=0.3)
+    figure, axes = pyplot.subplots(1, len(titles), figsize=(width, height), squeeze=False)
+    return figure, axes[0]
+
+
+def finish(figure, axes, title, caption, path):
     axes[0].legend(frameon=False)
-    figure.suptitle("Two ranks on one node: Weft and the libraries installed beside it", fontsize=14)
-    figure.text(0.5, 0.01, result["caption"], ha="center", fontsize=9, color="#444444")
+    figure.suptitle(title, fontsize=14)
+    save_figure(figure, caption, path)
+
+
+def save_figure(figure, caption, path):
+    figure.text(0.5, 0.01, caption, ha="center", fontsize=9, color="#444444")
     figure.tight_layout(rect=(0, 0.03, 1, 1))
     figure.savefig(path, dpi=130)
+    print(path)
 
+
+def draw_sweep(result, folder):
+    figure, axes = panels(PANELS)
+    for axis, (test, title, unit) in zip(axes, PANELS):
+        for name, tests in result["data"].items():
+            points = [(int(size), values) for size, values in tests[test].items()]
+            plot_line(axis, name, result["labels"][name], points)
+        set_axes(axis, f"{title} ({unit})", "message size in bytes", SIZE_TICKS)
+    finish(figure, axes, "Two ranks on one node: Weft and the libraries installed beside it", result["caption"],
+           folder / "weft.png")
+
+
+def draw_operations(result, folder):
+    """A picture for each operation and form with a panel for each number of ranks; data[ranks][form][operation][size][library]."""
+    first = next(iter(result["data"].values()))
+    for form, operation in [(f, o) for f in first for o in first[f]]:
+        figure, axes = panels(result["data"], 5.4 * len(result["data"]))
+        for axis, (ranks, forms) in zip(axes, result["data"].items()):
+            by_size = forms[form][operation]
+            for name, label in result["labels"].items():
+                points = [(max(1, int(size)), values[name]) for size, values in by_size.items() if name in values]
+                if points:
+                    plot_line(axis, name, label, points)
+            set_axes(axis, f"{ranks} ranks (µs a call)", "bytes of a rank's block or vector", SIZE_TICKS)
+        finish(figure, axes, operation + ("" if form == "blocking" else f", {form}"), result["caption"],
+               folder / f"coll-{operation}-{form}.png")
+
+
+def draw_threads(result, folder):
+    """A panel for each mode and measure, threads along the axis; data[measure][mode][threads][library]."""
+    for measure, modes in result["data"].items():
+        figure, axes = panels(modes, 4.6 * len(modes))
+        for axis, (mode, by_threads) in zip(axes, modes.items()):
+            for name, label in result["labels"].items():
+                points = [(int(n), values[name]) for n, values in by_threads.items() if name in values]
+                if points:
+                    plot_line(axis, name, label, points)
+            set_axes(axis, mode, "threads of each process", {int(n): n for n in by_threads})
+        finish(figure, axes, f"{measure} ({result['units'][measure]})", result["caption"], folder / f"threads-{measure}.png")
+
+
+def draw_part(result, path):
+    """One picture of all panels; each line has its library, label, dash and points (size, values)."""
+    figure, axes = panels(result["panels"], 16 / 3 * len(result["panels"]))
+    for axis, panel in zip(axes, result["panels"]):
+        for line in panel["lines"]:
+            plot_line(axis, line["library"], line["label"], line["points"], DASHES[line["dash"] % len(DASHES)])
+        sizes = [size for line in panel["lines"] for size, _ in line["points"]]
+        set_axes(axis, panel["title"], "message size in bytes", ticks_of(sizes), panel["log"])
+    finish(figure, axes, result["title"], result["caption"], path)
+
+
+def draw_gains(axis, gains):
+    """Beyond -100 a form takes more than twice the time: how much more is in the table."""
+    for row, g in enumerate(reversed(gains)):
+        low, middle, high = (max(-100, v) for v in ((g["interval"] or [g["improvement"]])[0], g["improvement"],
+                                                     (g["interval"] or [g["improvement"]])[-1]))
+        axis.errorbar(middle, row, xerr=[[middle - low], [high - middle]], fmt="o", capsize=3, markersize=4,
+                      color="#888888" if "by messages" in g["against"] else "#c8102e")
+    axis.set_yticks(range(len(gains)))
+    axis.set_yticklabels([f"{g['what']}, against {g['against']}" for g in reversed(gains)], fontsize=6)
+    axis.axvline(0, color="black", linewidth=0.8)
+    axis.set_xlim(-105, 105)
+    axis.set_xlabel("100 (1 - T / T')")
+    axis.set_title("what a form gains, 95 % intervals")
+    axis.grid(True, axis="x", alpha=0.3)
+
+
+def draw_sizes(axis, series, labels, launch):
+    """Bytes by time: every library by messages, Weft in its other forms as well."""
+    lines = {}
+    for s in series.values():
+        if s["launch"] != launch:
+            continue
+        for name, values in s["samples"].items():
+            if s["test"] == "mpi" or name == "weft":
+                lines.setdefault((name, s["test"]), []).append((s["bytes"], s["bytes"] / statistics.median(values) / 1e3))
+    styles = {"mpi": "-", "opi": "--", "shared": ":", "fused": "-."}
+    for (name, form), points in lines.items():
+        axis.plot(*zip(*sorted(points)), marker="o", markersize=3, color=COLOURS.get(name, "black"), linestyle=styles.get(form, "-"),
+                  label=labels[name] + ("" if form == "mpi" else ", " + form), linewidth=2 if name == "weft" else 1.2)
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set_title(f"{launch}: message by time (GB/s)", fontsize=9)
+    axis.set_xlabel("bytes of a message")
+    axis.grid(True, alpha=0.3)
+    axis.legend(frameon=False, fontsize=7)
+
+
+def draw_heap(result, folder):
+    """What each form gains, and for launches with many sizes bandwidth by size."""
+    sizes = {}
+    for s in result["series"].values():
+        if s["forms"]:
+            sizes.setdefault(s["launch"], set()).add(s["bytes"])
+    by_size = sorted(launch for launch, found in sizes.items() if len(found) > 3)
+    gains = [g for g in result["gains"] if g["launch"] not in by_size]
+    count = bool(gains) + len(by_size)
+    if not count:
+        raise SystemExit("nothing to draw: no forms were measured")
+    figure, axes = panels(range(count), 7.5 * count, max(6, 0.2 * len(gains)))
+    if gains:
+        draw_gains(axes[0], gains)
+    for axis, launch in zip(axes[bool(gains):], by_size):
+        draw_sizes(axis, result["series"], result["labels"], launch)
+    save_figure(figure, result["caption"], folder / "heap.png")
+
+
+DRAW = {"sweep": draw_sweep, "coll": draw_operations, "threads": draw_threads, "part": draw_part,
+        "heap": draw_heap}
 
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as source:
-        draw(json.load(source), sys.argv[2])
+        read = json.load(source)
+    DRAW[read["kind"]](read, pathlib.Path(sys.argv[2]))

@@ -74,16 +74,17 @@ def against_best(session, what, key, unit, lower_is_better, limit, at_most):
                ratios, limit, at_most)
 
 
-def against_key(session, what, key, other_key, unit, limit, other_name="weft", text=""):
+def against_key(session, what, key, other_key, unit, limit, other_name="weft", text="", at_most=True):
     return Row(what, amount(session.middle(key), unit),
                amount(session.middle(other_key, other_name), f"{unit} {text}".strip()),
-               session.ratios(key, other_name, other_key), limit, True)
+               session.ratios(key, other_name, other_key), limit, at_most)
 
 
-def against_number(session, what, key, unit, value, limit, against):
+def against_number(session, what, key, unit, value, limit, against, at_most=True):
     """The median itself, in shares of a fixed value."""
     by_rep = session.samples.get(key, {}).get("weft", {})
-    return Row(what, amount(session.middle(key), unit), against, {rep: v / value for rep, v in by_rep.items()}, limit, True)
+    return Row(what, amount(session.middle(key), unit), against, {rep: v / value for rep, v in by_rep.items()}, limit,
+               at_most)
 
 
 def mean_of(what, rows, limit):

@@ -71,9 +71,9 @@ def arguments(args, confine=None):
     return [*args, "--json", "--cpus", ",".join(map(str, sorted(confine or cpus())))]
 
 
-def bench(library, ranks, args, timeout_s=120, confine=None, cgroup=None, env=None):
-    """One launch of weft-bench, with these variables besides: its records without the header."""
-    command = library.command(ranks, "weft-bench", arguments(args, confine))
+def bench(library, ranks, args, timeout_s=120, confine=None, cgroup=None, env=None, program="weft-bench"):
+    """One launch of weft-bench, weft-bench-part or an application, with these variables besides: its records without the header."""
+    command = library.command(ranks, program, arguments(args, confine))
     try:
         out, _ = execute(command, library.environment() | (env or {}), timeout_s, confine, cgroup)
         lines = records(out)
@@ -81,6 +81,7 @@ def bench(library, ranks, args, timeout_s=120, confine=None, cgroup=None, env=No
         raise Broken(f"{library.label}: {why}") from None
     if not lines or library.expects not in lines[0].get("library", ""):
         raise Broken(f"{library.label}: the program ran on {lines[0].get('library') if lines else 'nothing'}")
+    library.version = lines[0]["library"]
     return lines[1:]
 
 

@@ -5,6 +5,7 @@ move its CPUs between one cache and two within seconds, which is worth a factor 
 line takes before and after each window, and launches belong together which met the same pace, the nearest in time first. Where
 the program does not tell, those of one repetition belong together.
 """
+import itertools
 from dataclasses import dataclass
 from typing import Callable
 
@@ -108,20 +109,25 @@ def each_library(session, rep, key, measure):
             session.broken[f"{library.name}: {key}"] = str(why)
 
 
-def by_bench(key, ranks, args, cpus=None, hogs=0, timeout_s=60):
+def by_bench(key, ranks, args, cpus=None, hogs=0, timeout_s=60, settings=None, shown=True):
     """A measurement that one launch of weft-bench gives; on the first `cpus` CPUs alone, with so many hogs on each, in the
-    same control group where that can be had. Key and record name become the sample's name."""
+    same control group where that can be had. Key and record name become the sample's name. `settings` are variables of
+    each library beside its defaults; where given, libraries that it does not name are left out."""
     def run(session, rep):
         where = runner.cpus()[:cpus]
 
         def measure(library, cgroup=None):
-            lines = runner.bench(library, ranks, args, timeout_s, set(where) if cpus else None, cgroup)
+            if settings is not None and library.name not in settings:
+                return
+            env = settings[library.name] if settings else None
+            lines = runner.bench(library, ranks, args, timeout_s, set(where) if cpus else None, cgroup, env)
             for line in lines:
                 name = key if len(lines) == 1 else f"{key} {line['test']} {size_name(line['bytes'])}"
                 value, pace = at_one_pace(line)
                 if value is not None:
                     session.add(rep, library.name, name, value, pace)
-                show(session, rep, library.name, name, value, pace)
+                if shown:
+                    show(session, rep, library.name, name, value, pace)
         if not hogs:
             return each_library(session, rep, key, measure)
         with beside.common_group() as cgroup, beside.hogs(session.plain_dir, where, hogs, cgroup=cgroup):
@@ -140,6 +146,22 @@ def ours(key, ranks, args, env=None, timeout_s=120):
                 if value is not None:
                     session.add(rep, "weft", f"{key} {line['test']}", value, pace)
                 show(session, rep, "weft", f"{key} {line['test']} ({line['unit']})", value, pace)
+        each_library(session, rep, key, measure)
+    return Measurement(key, run)
+
+
+def alternating(key, ranks, kinds, turns):
+    """Weft alone in several kinds, (name, arguments), each `turns` times in a repetition, in turn; every launch counts."""
+    def run(session, rep):
+        def measure(library):
+            if library.name != "weft":
+                return
+            for turn, (name, args) in itertools.product(range(turns), kinds):
+                for line in runner.bench(library, ranks, args):
+                    value, pace = at_one_pace(line)
+                    if value is not None:
+                        session.add(rep * turns + turn, "weft", f"{key} {name} {line['test']}", value, pace)
+                    show(session, rep, "weft", f"{key} {name} {line['test']} ({line['unit']})", value, pace)
         each_library(session, rep, key, measure)
     return Measurement(key, run)
 
