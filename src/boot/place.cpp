@@ -5,6 +5,8 @@
 
 namespace weft::boot {
 
+int32_t node_of(const Job* job, int rank) { return job->places != nullptr ? job->places[rank].at[machine] : 0; }
+
 Place own_place(const Job* job) {
     if (job != nullptr && job->places != nullptr) return job->places[job->rank];
     static_assert(Place::spread == os::in_several && Place::absent == os::not_told);

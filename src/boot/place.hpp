@@ -25,6 +25,8 @@ struct Place {
 // Are both confined to the same instance?
 inline bool share(const Place& a, const Place& b, int level) { return a.at[level] >= 0 && a.at[level] == b.at[level]; }
 
+// The number of the machine that a rank of the world is on. A job has one machine so far, whoever tells.
+int32_t node_of(const Job*, int rank);
 // The caller's: as mpiexec told it. Under another launcher, and alone, as the kernel has it at this moment.
 Place own_place(const Job*);
 

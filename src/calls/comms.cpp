@@ -6,6 +6,7 @@
 
 #include "obj/group.hpp"
 #include "obj/registry.hpp"
+#include "obj/status.hpp"
 
 namespace weft::calls {
 
@@ -14,6 +15,18 @@ static_assert(sizeof(Comm::name) == MPI_MAX_OBJECT_NAME);
 Err comm_remote_size(Process&, Comm& c, int* size) {
     if (!c.is_inter()) return fail(Err::comm, "the communicator is no intercommunicator (argument 1, comm)");
     *size = c.remote_size;
+    return Err::ok;
+}
+
+Err comm_node_rank(Process& p, Comm& c, int rank, int* node_rank) {
+    if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator (argument 1, comm)");
+    int found = obj::undefined;
+    const int32_t here = obj::node_of(p, p.world_rank);
+    if (rank != obj::proc_null && obj::node_of(p, c.group->at(rank)) == here) {
+        found = 0;
+        for (int32_t i = 0; i < rank; i++) found += obj::node_of(p, c.group->at(i)) == here;
+    }
+    *node_rank = found;
     return Err::ok;
 }
 

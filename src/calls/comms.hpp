@@ -26,6 +26,8 @@ inline Err comm_test_inter(Process&, Comm& c, bool* flag) {
 Err comm_compare(Process&, Comm&, Comm&, int* result);
 Err comm_set_name(Process&, Comm&, const char* name);
 Err comm_get_name(Process&, Comm&, char* name, int* length);
+// Rank of `rank` among the members on the caller's node; undefined if it is on another, or no process (PROC_NULL).
+Err comm_node_rank(Process&, Comm&, int rank, int* node_rank);
 // No process here was spawned: the parent is MPI_COMM_NULL.
 Err comm_get_parent(Process&, Comm** parent);
 

@@ -159,7 +159,7 @@ TEST(Schedules, WhatIsOverCostsNothingLater) {
         }
         uint32_t looks = 0;
         p2p::Next next;
-        EXPECT_FALSE(p2p::comes_within(p, p.lane->shm.in[1], 100, &next, [&] { return ++looks == 200; }));
+        EXPECT_FALSE(p2p::comes_within(p, *p.lane, p.lane->shm.from(1), 100, &next, [&] { return ++looks == 200; }));
         EXPECT_EQ(looks, 100u);
         ASSERT_EQ(p2p::send(p, p.world, bytes(nullptr, 0), {1, 1}, p2p::Mode::standard), Err::ok);
     });

@@ -7,6 +7,7 @@
 #include "base/scratch.hpp"
 #include "boot/boot.hpp"
 #include "comm/agree.hpp"
+#include "comm/world.hpp"
 #include "obj/info.hpp"
 #include "obj/status.hpp"
 #include "p2p/combined.hpp"
@@ -92,49 +93,11 @@ Mark mark_of(const char* stringtag, uint64_t salt) {
     return {static_cast<int32_t>((hash ^ hash >> 32) & INT32_MAX), hash};
 }
 
-// Finds this process's job. It stays attached where what follows fails: so that the next try, or the end of the job, has it.
-Err join(Process& p) {
-    if (p.job != nullptr && p.phase.load(std::memory_order_relaxed) == obj::Phase::before_init) return Err::ok;
-    boot::Job* job = p.job;   // of before, detached: used again
-    if (job == nullptr) {
-        job = static_cast<boot::Job*>(malloc(sizeof(boot::Job)));
-        if (job == nullptr) return fail(Err::no_mem, "no memory to start");
-        *job = boot::Job{};
-    }
-    const Err e = boot::attach(job);
-    if (e == Err::ok) p.job = job;
-    else if (job != p.job) free(job);
-    return e;
-}
-
 Err own_handler(Process& p, Comm& c, Errhandler& h) { return obj::set_errhandler(p, c, h); }
 
 }  // namespace
 
 // ------------------------------------------------------------------------------------------- beginning and end
-
-Err begin_use(Process& p, int level) {
-    {
-        SpinGuard guard(p.pool_lock);
-        if (p.users > 0 || p.phase.load(std::memory_order_relaxed) == obj::Phase::active) {
-            p.users++;
-            return Err::ok;
-        }
-        if (p.starting) return fail(Err::other, "another thread is just initialising MPI");
-        p.starting = true;
-    }
-    Err e = join(p);
-    if (e == Err::ok) e = obj::start_process(p, static_cast<obj::ThreadLevel>(level), p.job);
-    SpinGuard guard(p.pool_lock);
-    p.starting = false;
-    if (e == Err::ok) p.users++;
-    return e;
-}
-
-bool end_use(Process& p) {
-    SpinGuard guard(p.pool_lock);
-    return --p.users == 0;
-}
 
 Err session_init(Process& p, Info* info, Errhandler& handler, Session** out) {
     char wanted[32] = "";

@@ -19,11 +19,6 @@ using obj::Info;
 using obj::Process;
 using obj::Session;
 
-// The engine runs as long as somebody uses it: the World Model, or a session. `level` is an index of thread levels.
-Err begin_use(Process&, int level);
-// True for the last one, who then may stop it.
-bool end_use(Process&);
-
 Err session_init(Process&, Info*, Errhandler&, Session** out);
 Err session_finalize(Process&, Session** session);
 Err session_get_info(Process&, Session&, Info** out);

@@ -1,15 +1,20 @@
 #include "comm/world.hpp"
 
 #include <cstdlib>
+#include <cstring>
+#include <new>
 #include <pthread.h>
 
 #include "boot/boot.hpp"
 #include "coll/schedule.hpp"
-#include "heap/segment.hpp"
+#include "boot/place.hpp"
+#include "heap/heap.hpp"
 #include "lane/lane.hpp"
 #include "obj/attr.hpp"
 #include "comm/session.hpp"
+#include "obj/group.hpp"
 #include "obj/process.hpp"
+#include "obj/settings.hpp"
 #include "p2p/combined.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
@@ -19,9 +24,193 @@
 namespace weft::comm {
 
 using obj::Phase;
+using obj::Settings;
 using obj::ThreadLevel;
 
 namespace {
+
+// ---- what runs below communicators
+
+lane::Limits limits_of(const Settings& s, const boot::Job& job) {
+    const bool shared_cpus = job.node_size > job.cpus;
+    const lane::Machine machine = lane::know_machine();
+    const auto chosen = [](int64_t setting, bool automatic) { return setting == 0 ? automatic : setting == 2; };
+    const int64_t eager_max = s.eager_max > s.inline_max ? s.eager_max : s.inline_max;   // what fits a cell is sent eagerly
+    return lane::Limits{
+        static_cast<int32_t>(s.inline_max), static_cast<int32_t>(eager_max), static_cast<int32_t>(s.fragment),
+        static_cast<int32_t>(s.block), s.credit,
+        shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
+        s.cma != 0, chosen(s.large, machine.split_cma), chosen(s.claim, machine.claims_lines), os::last_cache_bytes() / 4 * 3};
+}
+
+// The lane of an earlier time leaves its pools: handles to what lies there stay readable.
+Err make_lane(Process& p) {
+    if (p.lane == nullptr) {
+        p.lane = static_cast<lane::Lane*>(aligned_alloc(64, (sizeof(lane::Lane) + 63) / 64 * 64));
+        if (p.lane == nullptr) return fail(Err::no_mem, "no memory for a lane");
+        new (p.lane) lane::Lane();
+        return Err::ok;
+    }
+    const Pool requests = p.lane->requests, persistent = p.lane->persistent_pool, rndv = p.lane->rndv_pool, transfers = p.lane->transfer_pool;
+    new (p.lane) lane::Lane();
+    p.lane->requests = requests;
+    p.lane->persistent_pool = persistent;
+    p.lane->rndv_pool = rndv;
+    p.lane->transfer_pool = transfers;
+    return Err::ok;
+}
+
+// Numbers of WEFT_WIRE's words.
+enum WireChoice : int64_t { wire_shm, wire_null, wire_sock, wire_mixed };
+
+// Which wires are used, and how many consecutive ranks share memory.
+struct Reach {
+    bool by_shm, by_sock;
+    int together;
+};
+
+Reach reach_of(const Settings& s, const boot::Job& job) {
+    if (job.node_size == 1) return {false, false, 1};
+    const bool by_shm = s.wire != wire_sock && job.memfd >= 0, by_sock = s.wire == wire_mixed || !by_shm;
+    if (!by_sock || s.node_ranks >= job.node_size) return {by_shm, by_sock, job.node_size};
+    return {by_shm, by_sock, s.node_ranks > 0 ? static_cast<int>(s.node_ranks) : 1};
+}
+
+Err make_peers(Process& p, const Reach& reach) {
+    p.peers = static_cast<lane::Peer*>(calloc(static_cast<size_t>(p.world_size), sizeof(lane::Peer)));
+    p.nodes = 1;
+    if (p.peers == nullptr) return fail(Err::no_mem, "no memory for a table of %d processes", p.world_size);
+    for (int32_t r = 0; r < p.world_size; ++r) {
+        lane::Peer& peer = p.peers[r];
+        const bool near = reach.by_shm && r / reach.together == p.world_rank / reach.together;
+        peer.world_rank = r;
+        peer.node = boot::node_of(p.job, r);
+        peer.wire = near ? lane::Peer::shm : reach.by_sock ? lane::Peer::sock : lane::Peer::null;
+        peer.index = near ? r % reach.together : r;
+        if (peer.node >= p.nodes) p.nodes = peer.node + 1;
+    }
+    return Err::ok;
+}
+
+// Maps the memory that the ranks of this machine share. Those that reach each other by it have a part of their own; `*base`: where it is.
+Err map_segment(Process& p, int together, char** base) {
+    const boot::Job& job = *p.job;
+    if (job.node_size > wire::shm::max_ranks) return fail(Err::other, "%d ranks on one node; %d is the most", job.node_size, wire::shm::max_ranks);
+    p.segment = static_cast<heap::Segment*>(malloc(sizeof(heap::Segment)));
+    if (p.segment == nullptr) return fail(Err::no_mem, "no memory for the segment");
+    new (p.segment) heap::Segment();
+    const size_t part = wire::shm::Layout{together}.bytes();
+    const auto parts = static_cast<size_t>((job.node_size - 1) / together + 1);
+    WEFT_TRY(p.segment->map(job.memfd, job.node_size, job.node_rank, part * parts, !WEFT_THREADS_PRESET, job.bounded));
+    *base = p.segment->wires + part * static_cast<size_t>(job.node_rank / together);
+    os::allow_attach();
+    return Err::ok;
+}
+
+Err open_wires(Process& p, const Settings& s) {
+    const Reach reach = reach_of(s, *p.job);
+    WEFT_TRY(make_peers(p, reach));
+    char* base = nullptr;
+    if (reach.by_shm) WEFT_TRY(map_segment(p, reach.together, &base));
+    wire::sock::Key key;
+    static_assert(sizeof key == sizeof p.job->key);
+    memcpy(&key, p.job->key, sizeof key);
+    const bool can_fence = base != nullptr && os::register_fence();
+    return p.lane->open(p.peers, p.world_size, p.world_rank, base, can_fence, reach.by_sock ? &key : nullptr);
+}
+
+Err open_lane(Process& p, const Settings& s) {
+    WEFT_TRY(make_lane(p));
+    lane::Lane& l = *p.lane;
+    l.limits = limits_of(s, *p.job);
+    l.threads = p.threads;
+    if (s.wire == wire_null && p.job->size == 1) {
+        l.null = static_cast<wire::null::Null*>(aligned_alloc(64, sizeof(wire::null::Null)));
+        if (l.null == nullptr) return fail(Err::no_mem, "no memory for the null wire");
+        l.null->messages = 0;
+        p.world_size = static_cast<int32_t>(s.null_size);
+    }
+    return open_wires(p, s);
+}
+
+Err open_comms(Process& p) {
+    p.contexts.open(p.world_rank, p.world_size);
+    obj::Group* world = nullptr;
+    obj::Group* self = nullptr;
+    WEFT_TRY(obj::make_run(p, 0, p.world_size, nullptr, &world));
+    WEFT_TRY(obj::make_run(p, p.world_rank, 1, nullptr, &self));
+    WEFT_TRY(obj::init_comm(p, p.world, world, nullptr, p.contexts.reserved(0, obj::Contexts::of_world), nullptr));
+    WEFT_TRY(obj::init_comm(p, p.self, self, nullptr, p.contexts.reserved(p.world_rank, obj::Contexts::of_self), nullptr));
+    p.world.counted = p.self.counted = 0;
+    p.world.id = number::comm_world;
+    p.self.id = number::comm_self;
+    __builtin_strcpy(p.world.name, "MPI_COMM_WORLD");
+    __builtin_strcpy(p.self.name, "MPI_COMM_SELF");
+    return Err::ok;
+}
+
+// In a forked child the rings are gone: every communicator says so instead of touching them.
+void in_forked_child() {
+    Process& p = *obj::process;
+    if (p.phase.load(std::memory_order_relaxed) != Phase::active) return;
+    p.phase.store(Phase::forked, std::memory_order_relaxed);
+    p.world.kind = p.self.kind = Kind::forked;
+    for (Comm* c = p.all_comms; c != nullptr; c = c->all_next)
+        if (c->kind == Kind::comm) c->kind = Kind::forked;
+}
+
+void close_memory(Process& p) {
+    if (p.lane != nullptr) p.lane->close();
+    if (p.heap != nullptr) p.heap->close();
+    free(p.peers);
+    p.peers = nullptr;
+    if (p.segment == nullptr) return;
+    p.segment->unmap();
+    free(p.segment);
+    p.segment = nullptr;
+}
+
+Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
+    Settings s;
+    WEFT_TRY(read_settings(&s));
+    p.job = job;
+    p.level = level;
+    p.log = static_cast<uint8_t>(s.log);
+    p.sent_request.state.store(obj::Request::complete, std::memory_order_relaxed);
+    p.threads = level == ThreadLevel::multiple && !WEFT_SINGLE;
+    p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
+    p.world_rank = job->rank;
+    p.world_size = job->size;
+    WEFT_TRY(open_lane(p, s));
+    if (s.node_ranks > 0) obj::see_nodes(p, static_cast<int32_t>(s.node_ranks));
+    if (p.heap == nullptr) p.heap = static_cast<heap::Heap*>(malloc(sizeof(heap::Heap)));
+    if (p.heap == nullptr) return fail(Err::no_mem, "no memory for the heap's state");
+    new (p.heap) heap::Heap();
+    p.heap->open(p.segment);
+    p.lane->heap = p.heap;
+    WEFT_TRY(open_comms(p));
+    static std::atomic<bool> registered{false};
+    if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, in_forked_child);
+    p.phase.store(Phase::active, std::memory_order_release);
+    return Err::ok;
+}
+
+// Finds this process's job. It stays attached where what follows fails: so that the next try, or the end of the job, has it.
+Err join(Process& p) {
+    if (p.job != nullptr && p.phase.load(std::memory_order_relaxed) == Phase::before_init) return Err::ok;
+    boot::Job* job = p.job;   // of before, detached: used again
+    if (job == nullptr) {
+        job = static_cast<boot::Job*>(malloc(sizeof(boot::Job)));
+        if (job == nullptr) return fail(Err::no_mem, "no memory to start");
+        *job = boot::Job{};
+    }
+    const Err e = boot::attach(job);
+    if (e == Err::ok) p.job = job;
+    else if (job != p.job) free(job);
+    return e;
+}
+
+// ---- the World Model
 
 constexpr int levels[] = {0, 1024, 2048, 4096};  // MPI_THREAD_SINGLE ... MPI_THREAD_MULTIPLE
 
@@ -55,10 +244,51 @@ void tell_start(Process& p) {
     if (p.log < 3) return;
     os::say("weft: rank %d: inline %d B, eager %d B, fragment %d B, block %d B, credit %lld B, spin %u polls, attach %s",
             p.world_rank, l.inline_max, l.eager_max, l.fragment, l.block, static_cast<long long>(l.credit), l.spin_polls,
-            l.attach ? "allowed" : "off");
+            l.cma ? "allowed" : "off");
 }
 
 }  // namespace
+
+Err start_process(Process& p, ThreadLevel level, boot::Job* job) {
+    const Err e = start_all(p, level, job);
+    if (e != Err::ok) close_memory(p);
+    return e;
+}
+
+void stop_process(Process& p) {
+    p.phase.store(Phase::finalized, std::memory_order_release);
+    for (Comm* c : {&p.world, &p.self}) {
+        obj::close_comm(p, *c);
+        c->kind = Kind::finalized;
+    }
+    // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
+    p.hook_count.store(0, std::memory_order_relaxed);
+    p.hook_work.store(0, std::memory_order_relaxed);
+    close_memory(p);
+}
+
+Err begin_use(Process& p, int level) {
+    {
+        SpinGuard guard(p.pool_lock);
+        if (p.users > 0 || p.phase.load(std::memory_order_relaxed) == Phase::active) {
+            p.users++;
+            return Err::ok;
+        }
+        if (p.starting) return fail(Err::other, "another thread is just initialising MPI");
+        p.starting = true;
+    }
+    Err e = join(p);
+    if (e == Err::ok) e = start_process(p, static_cast<ThreadLevel>(level), p.job);
+    SpinGuard guard(p.pool_lock);
+    p.starting = false;
+    if (e == Err::ok) p.users++;
+    return e;
+}
+
+bool end_use(Process& p) {
+    SpinGuard guard(p.pool_lock);
+    return --p.users == 0;
+}
 
 Err init_thread(Process& p, int*, char***, int required, int* provided) {
     if (p.world_phase != Phase::before_init || p.phase.load(std::memory_order_acquire) == Phase::forked)
@@ -96,7 +326,7 @@ Err finalize(Process& p) {
     }
     close_directory(p);
     coll::close(p);
-    obj::stop_process(p);
+    stop_process(p);
     boot::finalized(p.job);
     boot::detach(p.job);
     return Err::ok;

@@ -43,7 +43,7 @@ public:
 
 private:
     static constexpr uint32_t none = UINT32_MAX, generation_mask = (1u << 24) - 1;
-    static constexpr uint32_t lane_bits = 0u << 24;   // the number of the lane: there is one
+    static constexpr uint32_t lane_bits = 0u << 24;   // Lane::number
     struct Slot {
         void* record;          // null: free
         uint32_t generation;   // with the lane's number in the upper 8 bits; never 0

@@ -1,7 +1,6 @@
 #include "lane/lane.hpp"
 
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 #include "base/assert.hpp"
@@ -20,54 +19,63 @@ bool Lane::is_sound() const {
     uint32_t posted_now = 0, kept = 0, queued = length_of(rndvs);
     for (uint32_t i = 0; i <= posted.mask; ++i) posted_now += length_of(posted.buckets[i]);
     for (const Ring2* n = unexpected_all.next; n != &unexpected_all; n = n->next) ++kept;
-    for (const Link* n = pending_peers.head; n != nullptr; n = n->next) queued += length_of(static_cast<const Peer*>(n)->pending);
+    for (int i = 0; i < peers.count(); ++i)
+        if (peers.has(i) && peers[i].peer != i) return false;
+    for (const Link* n = pending_peers.head; n != nullptr; n = n->next) queued += length_of(static_cast<const PeerState*>(n)->pending);
     return posted_now == posted_count && kept == unexpected_count.load(std::memory_order_relaxed) &&
-           queued == work.load(std::memory_order_relaxed) && shm.is_sound();
+           queued == work.load(std::memory_order_relaxed) && peers.none.awaiting == 0 && peers.none.pending.empty() &&
+           peers.none.unexpected_bytes == 0 && shm.is_sound();
 }
 
-Err Lane::open_sock(int ranks, int me, const wire::sock::Key& key) {
+Err Lane::open_sock(int count, const wire::sock::Key& key) {
     sock = static_cast<wire::sock::Sock*>(aligned_alloc(64, (sizeof(wire::sock::Sock) + 63) / 64 * 64));
-    by_sock = static_cast<uint8_t*>(malloc(static_cast<size_t>(ranks)));
-    if (sock == nullptr || by_sock == nullptr) return fail(Err::no_mem, "no memory for the sockets to %d ranks", ranks);
-    memset(by_sock, 1, static_cast<size_t>(ranks));
+    if (sock == nullptr) return fail(Err::no_mem, "no memory for the sockets to %d ranks", count);
     new (sock) wire::sock::Sock();
-    return sock->open(key, ranks, me);
+    return sock->open(key, count, self);
 }
 
-Err Lane::open(char* segment_base, int ranks, int me, bool can_fence, const wire::sock::Key* key) {
+Err Lane::open_shm(int count, char* base, bool can_fence) {
+    at_shm_ = static_cast<int32_t*>(malloc(static_cast<size_t>(count) * sizeof(int32_t)));
+    if (at_shm_ == nullptr) return fail(Err::no_mem, "no memory for the wire to %d ranks", count);
+    int ranks = 0;
+    for (int i = 0; i < count; ++i)
+        if (table[i].wire == Peer::shm) at_shm_[table[i].index] = i, ++ranks;
+    WEFT_TRY(shm.open(base, ranks, table[self].index, can_fence, limits.claim_lines, at_shm_));
+    want_eager(limits.cma && limits.split_cma ? rendezvous_min - 1 : INT32_MAX);
+    return Err::ok;
+}
+
+Err Lane::open(Peer* others, int count, int me, char* base, bool can_fence, const wire::sock::Key* key) {
     for (Ring2& b : unexpected_first) b.make_head();
     unexpected_all.make_head();
     unexpected_pool.open();
     control_pool.open();
+    table = others;
     self = me;
-    peers = static_cast<Peer*>(calloc(static_cast<size_t>(ranks) + 1, sizeof(Peer)));
-    if (peers == nullptr) return fail(Err::no_mem, "no memory for the state of %d peers", ranks);
+    if (!peers.open(count)) return fail(Err::no_mem, "no memory for the state of %d peers", count);
     for (uint32_t i = 0; i < wire::shm::transfers_per_rank; ++i)
         transfers_free[i] = static_cast<uint16_t>(wire::shm::transfers_per_rank - 1 - i);
     transfers_free_count = wire::shm::transfers_per_rank;
-    if (key != nullptr) WEFT_TRY(open_sock(ranks, me, *key));
-    if (segment_base == nullptr) return Err::ok;
-    WEFT_TRY(shm.open(segment_base, ranks, me, can_fence, limits.claim_lines));
-    want_eager(limits.attach && limits.split_cma ? rendezvous_min - 1 : INT32_MAX);
-    return Err::ok;
+    if (key != nullptr) WEFT_TRY(open_sock(count, *key));
+    return base != nullptr ? open_shm(count, base, can_fence) : Err::ok;
 }
 
 void Lane::close() {
-    WEFT_ASSERT(peers == nullptr || is_sound());
+    WEFT_ASSERT(table == nullptr || is_sound());
     if (shm.ranks > 0) shm.close();
     if (sock != nullptr) sock->close();
     free(sock);
-    free(by_sock);
+    free(at_shm_);
     sock = nullptr;
-    by_sock = nullptr;
+    at_shm_ = nullptr;
     rndv_ids.close();
     send_ids.close();
     if (posted.buckets != posted_first) ::free(posted.buckets);
     if (unexpected.buckets != unexpected_first) ::free(unexpected.buckets);
     unexpected_pool.close();
     control_pool.close();
-    free(peers);
-    peers = nullptr;
+    peers.close();
+    table = nullptr;
     free(null);
     null = nullptr;
 }

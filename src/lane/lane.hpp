@@ -7,6 +7,7 @@
 
 #include "base/list.hpp"
 #include "base/pool.hpp"
+#include "base/sparse.hpp"
 #include "lane/queues.hpp"
 #include "lane/records.hpp"
 #include "lane/wires.hpp"
@@ -15,12 +16,12 @@
 #include "os/spin.hpp"
 #include "wire/null/null.hpp"
 
+namespace weft::heap { struct Heap; }
+
 namespace weft::lane {
 
 // Bytes from which on a rendezvous may be faster; smaller messages are always sent eagerly, unless over credit.
 inline constexpr int64_t rendezvous_min = 64 * 1024;
-
-struct Unexpected;
 
 // An unexpected message's nodes in the buckets for wildcards (UnexpectedTable::by_wildcards).
 struct WildNodes {
@@ -35,13 +36,13 @@ struct Unexpected {
     wire::Header header;
     int32_t peer;
     uint8_t sync;         // the sender waits for an SSEND_ACK
-    uint8_t offered;      // an RTS, or a message to itself that was not copied: the sender has the data
+    uint8_t at_sender;    // an RTS, or a message to itself that was not copied: the sender has the data
     uint8_t ready;        // all data have arrived
     uint8_t unused_;
     uint32_t transfer;    // index of the sender's descriptor, or no_transfer
     int64_t bytes;        // of the message
     uint64_t send;        // identity of the sender's record; for a message from this rank to itself the request's address
-    Link* taker;          // the receive that matched it while data were still arriving
+    Link* receive;        // the receive that matched it while data were still arriving
     char* data;           // heap copy, or null: `small`
     WildNodes* wild;      // while UnexpectedTable::by_wildcards, else null
     char small[wire::inline_bytes];
@@ -58,26 +59,10 @@ struct Unexpected {
 static_assert(offsetof(Unexpected, in_all) == 0);
 static_assert(sizeof(Unexpected) <= 160, "10^6 unexpected messages are held to 256 MB");
 
-// A lane's state of one peer on this machine.
-struct Peer : Link {          // Link: of Lane::pending_peers, while `pending` is not empty
-    Fifo pending;             // sends that found the ring full, in order; the wire is held meanwhile
-    int64_t sent;             // bytes of the first pending message that have been committed
-    Link* open;               // the receive whose fragments are arriving, or:
-    Unexpected* open_unexpected;  // the unexpected message whose fragments are
-    int64_t open_at;          // its bytes that have arrived
-    int64_t open_bytes;       // all its bytes
-    uint64_t open_send;       // identity to send an SSEND_ACK to after the last fragment; 0: none is due
-    int64_t unexpected_bytes; // memory that this peer's unmatched messages take here
-    uint32_t idle;            // rounds since its last rndv_data, while one is due (p2p/rndv.cpp)
-    uint32_t awaiting;        // SSEND_ACKs and ends of rendezvous that this rank waits for from it
-    int8_t attach;            // CMA to its memory: 1 works, -1 does not, 0 not tried
-    bool over_credit;         // it has been told that unexpected_bytes exceeds the credit
-};
-
 struct Counters {             // MPI_T reads them
     uint64_t unexpected_count, unexpected_bytes, unexpected_high_bytes;
     uint64_t sent_inline, sent_eager, sent_large;
-    uint64_t pipelined_bytes, attached_bytes;
+    uint64_t pipelined_bytes, cma_bytes;
     uint64_t sleeps;
 };
 
@@ -91,13 +76,14 @@ struct Limits {               // set once at start, from control variables
     uint32_t spin_polls;      // polls before reading the clock; 1 where CPUs are shared
     uint64_t sleep_ns;        // idle time before sleeping
     uint32_t longest_sleep_us;  // a sleep ends after this: messages end it earlier, a question of mpiexec does not
-    bool attach;              // cross-memory attach may be used
+    bool cma;                 // cross-memory attach may be used
     bool split_cma;           // mover of large messages to this rank where CMA works: split CMA; else pipelined copy
     bool claim_lines;         // claim the cache lines of the cells and chunks that this rank reads
     int64_t cache_bytes;      // with more bytes than this arriving, data are stored past the caches
 };
 
 struct Lane : Wires {
+    static constexpr uint16_t number = 0;  // that its requests and identities carry: there is one lane so far
     static constexpr uint32_t first_buckets = 64;
     os::SpinLock lock;
     bool threads = false;                  // the guard must lock; constant after initialisation
@@ -117,7 +103,8 @@ struct Lane : Wires {
     uint32_t posted_order = 0;             // number of the receive numbered last (p2p/match.hpp)
 
     wire::null::Null* null = nullptr;
-    Peer* peers = nullptr;                 // by rank on this machine; this rank's own entry counts messages to itself
+    heap::Heap* heap = nullptr;            // the process's part of the node's shared heap; has a lock of its own
+    Sparse<PeerState> peers;               // this process's own counts messages to itself
     Fifo pending_peers;                    // those with queued sends
     Limits limits{};
     Counters counters{};
@@ -139,12 +126,13 @@ struct Lane : Wires {
     Pool transfer_pool{sizeof(wire::shm::Transfer), 8};  // descriptors that are not shared
     uint16_t transfers_free[wire::shm::transfers_per_rank];
     uint32_t transfers_free_count = 0;
-    int self = 0;                          // this rank on its machine
+    int self = 0;                          // this process's number among the peers
 
-    // `ranks`: on this machine. `segment_base` null: this rank shares memory with none of them. `key` null: there is no socket wire;
-    // otherwise all peers are reached by sockets, except those that are passed to share_memory_with() afterwards.
-    Err open(char* segment_base, int ranks, int me, bool can_fence, const wire::sock::Key* key = nullptr);
-    void share_memory_with(int peer) { by_sock[peer] = 0; }
+    // `peers`: the process's table of `count`, where this process is number `me`; kept by the caller. `base`: memory for the wire of those
+    // that share it; null: there is no such wire. `key` null: there is no socket wire.
+    Err open(Peer* peers, int count, int me, char* base, bool can_fence, const wire::sock::Key* key = nullptr);
+    // The state of a peer, made when it is first needed; null when out of memory.
+    PeerState* make_peer(int i) { return peers.make(i, [=](PeerState& s) { s.peer = i; }); }
     // Whether nothing waits to be sent or moved. Any thread.
     bool has_left() const { return work.load(std::memory_order_relaxed) == 0 && (sock == nullptr || !sock->unsent()); }
     void close();
@@ -156,7 +144,9 @@ struct Lane : Wires {
     }
 
 private:
-    Err open_sock(int ranks, int me, const wire::sock::Key& key);
+    Err open_shm(int count, char* base, bool can_fence);
+    Err open_sock(int count, const wire::sock::Key& key);
+    int32_t* at_shm_ = nullptr;            // number of the peer at each index of that wire
 };
 
 // Holding one is what "under the lane's guard" means. Functions that touch lane state take it as a parameter.

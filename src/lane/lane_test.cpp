@@ -48,7 +48,8 @@ void no_completion_is_slept_through(Lane& l) {
 
 TEST(Lane, NoCompletionIsSleptThroughAlone) {
     auto l = std::make_unique<Lane>();
-    ASSERT_EQ(l->open(nullptr, 1, 0, false), Err::ok);
+    lane::Peer self{0, 0, 0, lane::Peer::shm, {0}};
+    ASSERT_EQ(l->open(&self, 1, 0, nullptr, false), Err::ok);
     no_completion_is_slept_through(*l);
     l->close();
 }
@@ -59,7 +60,8 @@ TEST(Lane, NoCompletionIsSleptThroughAtTheWire) {
     std::unique_ptr<void, void (*)(void*)> memory(aligned_alloc(4096, bytes), free);
     memset(memory.get(), 0, bytes);
     auto l = std::make_unique<Lane>();
-    ASSERT_EQ(l->open(static_cast<char*>(memory.get()), 2, 0, true), Err::ok);
+    lane::Peer two[] = {{0, 0, 0, lane::Peer::shm, {0}}, {1, 0, 1, lane::Peer::shm, {0}}};
+    ASSERT_EQ(l->open(two, 2, 0, static_cast<char*>(memory.get()), true), Err::ok);
     no_completion_is_slept_through(*l);
     l->close();
 }

@@ -31,7 +31,7 @@ WEFT_INLINE uint32_t hash_of(uint32_t context, int32_t source, int32_t tag) {
 struct PostedTable {
     Fifo* buckets;
     uint32_t mask;           // number of buckets - 1
-    bool crowded = false;    // a search was long, and more buckets would help
+    bool must_lengthen = false;   // a search was long, and more buckets would help
 
     constexpr PostedTable(Fifo* first, uint32_t count) : buckets(first), mask(count - 1) {}
     WEFT_INLINE Fifo& bucket(uint32_t hash) const { return buckets[hash & mask]; }

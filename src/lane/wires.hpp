@@ -1,45 +1,55 @@
 // A lane's wires behind one interface. Each peer is reached by one wire, which carries all its envelopes, so order needs no sequence
-// numbers. Every choice tests shared memory first, and the short paths use `shm` directly. Included by lane.hpp; all under the
-// lane's guard, except what the wires themselves allow without it.
+// numbers. Every choice tests shared memory first, and the short paths use `shm` directly, by the peer's index there. Included by
+// lane.hpp; all under the lane's guard, except what the wires themselves allow without it.
 #pragma once
+#include "lane/peer.hpp"
 #include "wire/shm/shm.hpp"
 #include "wire/sock/sock.hpp"
 
 namespace weft::lane {
 
 struct Wires {
+    Peer* table = nullptr;                // the process's peers
     wire::shm::Shm shm;
     wire::sock::Sock* sock = nullptr;     // null: every peer shares memory
-    uint8_t* by_sock = nullptr;           // for each peer 1 or 0; null where `sock` is
 
-    bool on_shm(int peer) const { return WEFT_LIKELY(sock == nullptr) || by_sock[peer] == 0; }
+    Peer& peer(int number) const { return table[number]; }
+    // Whether the peer's wire has this capability.
+    bool can(int number, wire::Can c) const { return ((peer(number).wire == Peer::shm ? shm.can : sock->can) & c) != 0; }
     bool any() const { return shm.ranks > 1 || sock != nullptr; }
     bool both() const { return shm.ranks > 1 && sock != nullptr; }
 
-    wire::Cell* reserve(int peer) { return on_shm(peer) ? shm.reserve(peer) : sock->reserve(peer); }
-    char* reserve_bulk(int peer, size_t bytes, wire::BulkRef* ref) {
-        return on_shm(peer) ? shm.reserve_bulk(peer, bytes, ref) : sock->reserve_bulk(peer, bytes, ref);
+    // Calls `f` with the peer's wire and its index there.
+    template <class F>
+    WEFT_INLINE auto at(int number, F&& f) {
+        const Peer& p = peer(number);
+        return WEFT_LIKELY(p.wire == Peer::shm) ? f(shm, p.index) : f(*sock, p.index);
     }
-    void commit(int peer, wire::Cell* c, const wire::Header& h) { on_shm(peer) ? shm.commit(peer, c, h) : sock->commit(peer, c, h); }
-    void discard(int peer, wire::Cell* c) { on_shm(peer) ? shm.discard(peer, c) : sock->discard(peer, c); }
-    void written(int peer, const char* chunk, size_t bytes) {
-        if (on_shm(peer)) shm.written(peer, chunk, bytes);
+
+    wire::Cell* reserve(int to) { return at(to, [](auto& w, int i) { return w.reserve(i); }); }
+    char* reserve_bulk(int to, size_t bytes, wire::BulkRef* ref) { return at(to, [=](auto& w, int i) { return w.reserve_bulk(i, bytes, ref); }); }
+    void commit(int to, wire::Cell* c, const wire::Header& h) { at(to, [&](auto& w, int i) { w.commit(i, c, h); }); }
+    void discard(int to, wire::Cell* c) { at(to, [=](auto& w, int i) { w.discard(i, c); }); }
+    bool has_room(int to, uint32_t cells, size_t chunk) { return at(to, [=](auto& w, int i) { return w.has_room(i, cells, chunk); }); }
+    void hold(int to) { at(to, [](auto& w, int i) { w.hold(i); }); }
+    void unhold(int to) { at(to, [](auto& w, int i) { w.unhold(i); }); }
+    bool within_credit(int to) { return at(to, [](auto& w, int i) { return w.within_credit(i); }); }
+    void tell_over_credit(int to, bool over) { at(to, [=](auto& w, int i) { w.tell_over_credit(i, over); }); }
+    // The largest chunk to a peer, in bytes.
+    int64_t largest_chunk(int to) const { return peer(to).wire == Peer::shm ? shm.chunk_limit : sock->chunk_limit; }
+
+    // These mean something to shared memory alone.
+    void written(int to, const char* chunk, size_t bytes) {
+        if (can(to, wire::shared_memory)) shm.written(peer(to).index, chunk, bytes);
     }
-    bool has_room(int peer, uint32_t cells, size_t chunk) {
-        return on_shm(peer) ? shm.has_room(peer, cells, chunk) : sock->has_room(peer, cells, chunk);
+    // Call after a store to shared memory that the peer may be waiting for.
+    void notify(int to) {
+        if (can(to, wire::shared_memory)) shm.notify(peer(to).index);
     }
-    void hold(int peer) { on_shm(peer) ? shm.hold(peer) : sock->hold(peer); }
-    void unhold(int peer) { on_shm(peer) ? shm.unhold(peer) : sock->unhold(peer); }
-    bool within_credit(int peer) { return on_shm(peer) ? shm.within_credit(peer) : sock->within_credit(peer); }
-    void tell_over_credit(int peer, bool over) { on_shm(peer) ? shm.tell_over_credit(peer, over) : sock->tell_over_credit(peer, over); }
-    // Call after a store to shared memory that `peer` may be waiting for.
-    void notify(int peer) {
-        if (on_shm(peer)) shm.notify(peer);
-    }
-    // Size up to which messages to `peer` are better sent eagerly. Over a socket all are: a rendezvous saves no copy.
-    uint32_t eager_wanted_by(int peer) const { return on_shm(peer) ? shm.eager_wanted_by(peer) : INT32_MAX; }
-    // The largest chunk to `peer`, in bytes.
-    int64_t largest_chunk(int peer) const { return on_shm(peer) ? wire::shm::largest_chunk : sock->chunk_limit; }
+    // Size up to which messages to the peer are better sent eagerly. Without shared descriptors all are: a rendezvous saves no copy.
+    uint32_t eager_wanted_by(int to) const { return can(to, wire::shared_descriptors) ? shm.eager_wanted_by(peer(to).index) : INT32_MAX; }
+    wire::shm::Transfer* transfer(int sender, uint32_t i) const { return shm.transfer(peer(sender).index, i); }
+    int pid(int number) const { return shm.pid(peer(number).index); }
 
     template <class S>
     bool poll(S&& sink) {

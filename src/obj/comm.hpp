@@ -18,7 +18,8 @@ struct Group;
 struct alignas(16) Route {   // a power of two: routes[] is indexed on every short path
     enum Way : uint8_t { shm, sock, null_wire, self, proc_null, bad };
     Way way;
-    int32_t peer;        // its number in the lane's table of peers, and on its wire: the rank on this machine
+    int32_t peer;        // its number in the process's table
+    int32_t index;       // on its wire
     int32_t inline_max;  // bytes that travel in the header's cache line; -1 where the short path must not be taken
 
     bool is_wire() const { return way <= sock; }  // to another process

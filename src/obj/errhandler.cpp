@@ -12,9 +12,9 @@
 
 namespace weft::obj {
 
-constinit Errhandler errors_are_fatal = {{Kind::errhandler, number::errors_are_fatal}, Errhandler::fatal, Errhandler::any, {1}, {nullptr}};
-constinit Errhandler errors_abort = {{Kind::errhandler, number::errors_abort}, Errhandler::abort, Errhandler::any, {1}, {nullptr}};
-constinit Errhandler errors_return = {{Kind::errhandler, number::errors_return}, Errhandler::return_code, Errhandler::any, {1}, {nullptr}};
+constinit Errhandler errors_are_fatal = {{Kind::errhandler, 0, number::errors_are_fatal}, Errhandler::fatal, Errhandler::any, {1}, {nullptr}};
+constinit Errhandler errors_abort = {{Kind::errhandler, 0, number::errors_abort}, Errhandler::abort, Errhandler::any, {1}, {nullptr}};
+constinit Errhandler errors_return = {{Kind::errhandler, 0, number::errors_return}, Errhandler::return_code, Errhandler::any, {1}, {nullptr}};
 
 Err make_errhandler(Process& p, Errhandler::Target target, void (*fn)(), Errhandler** out) {
     if (fn == nullptr) return fail(Err::arg, "the function of an error handler is a null pointer");

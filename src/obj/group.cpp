@@ -9,7 +9,7 @@
 
 namespace weft::obj {
 
-constinit Group group_empty{{Kind::group, number::group_empty}, 0, undefined, 0, nullptr, 1, {nullptr}, nullptr, nullptr};
+constinit Group group_empty{{Kind::group, 0, number::group_empty}, 0, undefined, 0, nullptr, 1, {nullptr}, nullptr, nullptr};
 
 namespace {
 

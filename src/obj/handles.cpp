@@ -4,10 +4,10 @@
 
 namespace weft::obj {
 
-constinit const BadObject bad_object{{Kind::bad_handle, 0}, {}};
-constinit const BadObject no_proc_message{{Kind::message, number::message_no_proc}, {}};
+constinit const BadObject bad_object{{Kind::bad_handle, 0, 0}, {}};
+constinit const BadObject no_proc_message{{Kind::message, 0, number::message_no_proc}, {}};
 
-constinit Request null_request{{Kind::request, number::request_null}, {nullptr}, Request::inactive, Request::shared, Request::fresh, 0, nullptr, {}};
+constinit Request null_request{{Kind::request, 0, number::request_null}, {nullptr}, Request::inactive, Request::shared, Protocol::queued, 0, nullptr, {}};
 
 bool detail::is_address_of_something(const void* handle) {
     const uintptr_t v = number(handle);

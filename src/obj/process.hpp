@@ -14,7 +14,7 @@
 #include "os/spin.hpp"
 
 namespace weft::boot { struct Job; }
-namespace weft::lane { struct Lane; }
+namespace weft::lane { struct Lane; struct Peer; }
 namespace weft::heap { struct Segment; struct Heap; }
 namespace weft::coll { struct Engine; }
 namespace weft::lane { struct LaneGuard; }
@@ -58,7 +58,7 @@ struct Process {
     boot::Job* job;              // who am I, who are my peers; null before init
     int32_t world_rank, world_size;
     int32_t nodes;               // that the world's processes are on, as collectives see it
-    int32_t node_ranks;          // processes on each, where there are several
+    lane::Peer* peers;           // the world's processes, by world rank
     uint64_t main_thread;        // pthread_self() of the thread that initialised
     Comm world, self, null_comm; // the objects behind comms[]
     Contexts contexts;
@@ -89,14 +89,9 @@ constexpr void prepare_process(Process& p) {
     p.sent_request.kind = Kind::request;
     p.sent_request.flags = Request::shared;
 }
-// Brings up everything below communicators, then WORLD and SELF. `job` says who this process is; it is kept.
-Err start_process(Process&, ThreadLevel, boot::Job* job);
-// Closes the wires and the heap. Handles that the program still holds stay readable.
-void stop_process(Process&);
 // The node that a process is on, from 0. There is one; WEFT_NODE_RANKS makes runs of ranks look like several.
-inline int32_t node_of(const Process& p, int32_t world_rank) { return p.nodes > 1 ? world_rank / p.node_ranks : 0; }
-
-// Makes every `ranks_each` consecutive ranks of the world a node; 0: all are on one.
+int32_t node_of(const Process&, int32_t world_rank);
+// Makes collectives see a node in every `ranks_each` consecutive ranks of the world; 0: all are on one.
 void see_nodes(Process&, int32_t ranks_each);
 
 // How this process reaches the one of that world rank: decided once per communicator.

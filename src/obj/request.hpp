@@ -1,4 +1,4 @@
-// A request: one cache line, whatever the operation. Owned by the lane that made it; every field but `state` is touched
+// A request: one cache line, whatever the operation. Owned by the lane that made it, whose number is in its head; every field but `state` is touched
 // under that lane's guard, or by the owner alone before it is posted. `state` may be loaded by any thread: complete is
 // stored with release after all results, and loaded with acquire (pairs in Request::done).
 #pragma once
@@ -33,6 +33,18 @@ struct RequestOps {
     bool free_active = false;               // `free` also lets go of an active one; else it is freed when it completes
 };
 
+// How a message travels. p2p::choose() chooses it, once.
+enum class Protocol : uint8_t {
+    queued,                 // not chosen yet: other sends wait for the peer. Also the value in a receive
+    nobody, null_wire,      // these and the next two may need no request
+    inlined, eager,
+    inlined_ack, eager_ack, // complete when the SSEND_ACK comes
+    rendezvous,
+    self, self_kept,        // to this rank itself: copied at once; stays in the user's buffer until it is received
+    bad,                    // no such rank
+    cts, ssend_ack,         // control messages
+};
+
 struct Request : Object, Link {  // Link: of whichever queue it is on
     enum State : uint32_t { pending = 0, complete = 1, inactive = 2 };
     enum Flag : uint16_t {
@@ -50,12 +62,9 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
         numbered = 4096,  // a posted receive with a wildcard, or posted while one was: see order()
     };
-    // What a queued request is to send: its message, or the protocol's own.
-    enum Stage : uint8_t { fresh, send_cts, send_ssend_ack };
-
     std::atomic<uint32_t> state;  // State; while it is pending, its order among posted receives in the other bits
     uint16_t flags;
-    Stage stage;
+    Protocol protocol;    // of a send; see p2p/send.cpp
     uint8_t error;        // Err of the operation
     Comm* comm;           // for matching and for the error handler; null: MPI_COMM_SELF's
     union {
@@ -78,9 +87,10 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         };
     };
 
-    // Flags, stage and error in one word (and one load). A plain receive needs nothing but its block freed.
+    // Flags, protocol and error in one word (and one load). A plain receive needs nothing but its block freed.
+    static constexpr uint32_t protocol_bits = 0xff0000;
     uint32_t nature() const {
-        return flags | static_cast<uint32_t>(stage) << 16 | static_cast<uint32_t>(error) << 24;
+        return flags | static_cast<uint32_t>(protocol) << 16 | static_cast<uint32_t>(error) << 24;
     }
     bool is_plain_receive() const { return (nature() & ~uint32_t{coll | flat}) == is_recv; }
     // Nor does what these need come before they are freed; their message is copied as it is.

@@ -1,4 +1,4 @@
-// Control variables: one table of what can be set by WEFT_* in the environment. Included by obj/process.cpp and by those
+// Control variables: one table of what can be set by WEFT_* in the environment. Included by comm/world.cpp and by those
 // who list them. Read once per start; no lock.
 #pragma once
 #include <cstdint>

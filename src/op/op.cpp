@@ -21,12 +21,12 @@ constinit Pool pool{sizeof(Op), 32};
 constinit std::atomic<const Kernels*> chosen{nullptr};
 
 constexpr Op make(int i) {
-    if (i == 0) return Op{{Kind::bad_handle, 0}, 0, Code::user, {1}, nullptr};
-    if (i == 1) return Op{{Kind::null_handle, null_id}, Op::predefined, Code::user, {1}, nullptr};
+    if (i == 0) return Op{{Kind::bad_handle, 0, 0}, 0, Code::user, {1}, nullptr};
+    if (i == 1) return Op{{Kind::null_handle, 0, null_id}, Op::predefined, Code::user, {1}, nullptr};
     const Row& r = rows[i - 2];
     uint32_t flags = Op::predefined;
     if (r.code != Code::replace && r.code != Code::no_op) flags |= Op::commutative;
-    return Op{{Kind::op, r.id}, flags, r.code, {1}, nullptr};
+    return Op{{Kind::op, 0, r.id}, flags, r.code, {1}, nullptr};
 }
 
 template <size_t... I>

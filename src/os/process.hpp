@@ -5,18 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/message.hpp"
+
 namespace weft::os {
 
 // --- local sockets: SOCK_SEQPACKET, close-on-exec ---
 bool socket_pair(int fds[2]);
 // To an abstract AF_UNIX name; -1 and errno on failure. Without `wait` it is EAGAIN when too many callers wait there already.
 int connect_abstract(const char* name, bool wait = true);
-// One message with up to four descriptors; true when all of it went (never raises SIGPIPE).
-bool send_message(int sock, const void* data, size_t bytes, const int* fds, int n_fds);
-// Receives one message. Returns its bytes, 0 at end of file, -1 on error; unused slots of fds[] become -1.
-int64_t receive_message(int sock, void* data, size_t bytes, int* fds, int n_fds);
-// The same at once, and the message stays where it is.
-int64_t peek_message(int sock, void* data, size_t bytes);
 int64_t peer_user(int sock);  // its user id; -1 where the socket does not say
 bool peer_is_same_user(int sock);
 uint32_t user_id();           // by which files are opened and peers judge

@@ -9,17 +9,6 @@ namespace weft::p2p {
 
 using wire::Header;
 
-namespace {
-
-template <class T>
-T read(const char* payload) {
-    T t;
-    memcpy(&t, payload, sizeof t);
-    return t;
-}
-
-}  // namespace
-
 bool Arrivals::arrive(int peer, const Header& h, const char* payload, const char* chunk) {
     switch (h.kind) {
     case eager: return arrive_eager(peer, h, payload);
@@ -27,7 +16,7 @@ bool Arrivals::arrive(int peer, const Header& h, const char* payload, const char
     case eager_next: arrive_fragment(peer, chunk, read<wire::BulkRef>(payload).bytes); return true;
     case rts: return arrive_rts(peer, h, payload);
     case cts: arrive_cts(g, peer, read<Cts>(payload)); return true;
-    case rndv_data: arrive_data(g, peer, read<Data>(payload), chunk); return true;
+    case rndv_data: arrive_data(g, peer, read<RndvData>(payload), chunk); return true;
     case ssend_ack: arrive_ssend_ack(peer, payload); return true;
     }
     if (const int n = h.kind - first_upper_kind; n >= 0 && n < upper_kinds && p.arrivals[n] != nullptr) p.arrivals[n](p, g, peer, h, payload, chunk);
@@ -44,7 +33,7 @@ bool Arrivals::must_stay(int peer, int64_t bytes) {
 // what arrives after that is bounded by what the sender's program has pending.
 bool Arrivals::drains_beyond_credit(int peer) {
     if (!must_drain(g, peer)) return false;
-    if (lane::Peer& from = g.lane.peers[peer]; !from.over_credit) {
+    if (lane::PeerState& from = state_of(g, peer); !from.over_credit) {
         from.over_credit = true;
         g.lane.tell_over_credit(peer, true);
     }
@@ -65,7 +54,7 @@ bool Arrivals::arrive_eager(int peer, const Header& h, const char* payload) {
     const int64_t bytes = h.bytes - skip;
     const uint64_t send = ack ? read<uint64_t>(payload) : 0;
     if (r != nullptr) {
-        const int64_t n = settle(*r, h, bytes);
+        const int64_t n = set_matched(*r, h, bytes);
         store(*r, 0, payload + skip, n);
         if (ack) send_ssend_ack(g, peer, send);
         complete(g, *r, n);
@@ -82,7 +71,7 @@ bool Arrivals::arrive_eager(int peer, const Header& h, const char* payload) {
 }
 
 // Keeps the first fragment of an unexpected message. False: it stays in its wire.
-bool Arrivals::keep_first(int peer, const Header& h, const First& f) {
+bool Arrivals::keep_first(int peer, const Header& h, const EagerFirst& f) {
     if (must_stay(peer, f.bytes)) return false;
     auto* data = static_cast<char*>(malloc(static_cast<size_t>(f.bytes)));
     Unexpected* u = data != nullptr ? add_unexpected(g, peer, h, f.bytes, false) : nullptr;
@@ -99,16 +88,17 @@ bool Arrivals::keep_first(int peer, const Header& h, const First& f) {
 }
 
 bool Arrivals::arrive_first(int peer, const Header& h, const char* payload, const char* chunk) {
-    const First f = read<First>(payload);
-    lane::Peer& from = g.lane.peers[peer];
+    const EagerFirst f = read<EagerFirst>(payload);
     if (Request* r = match_posted(g, h); r != nullptr) {
-        settle(*r, h, f.bytes);
+        set_matched(*r, h, f.bytes);
+        lane::PeerState& from = state_of(g, peer);
         from.open = r;
         from.open_unexpected = nullptr;
         from.open_send = (h.flags & wants_ack) != 0 ? f.send : 0;
     } else if (!keep_first(peer, h, f)) {
         return false;
     }
+    lane::PeerState& from = g.lane.peers[peer];
     from.open_at = 0;
     from.open_bytes = f.bytes;
     arrive_fragment(peer, chunk, f.ref.bytes);
@@ -117,7 +107,7 @@ bool Arrivals::arrive_first(int peer, const Header& h, const char* payload, cons
 
 // The next fragment of the message that is arriving from `peer`.
 void Arrivals::arrive_fragment(int peer, const char* chunk, uint32_t bytes) {
-    lane::Peer& from = g.lane.peers[peer];
+    lane::PeerState& from = g.lane.peers[peer];
     if (from.open != nullptr) store_chunk(g.lane, *static_cast<Request*>(from.open), from.open_at, chunk, bytes);
     else g.lane.shm.copy_out(from.open_unexpected->data + from.open_at, chunk, bytes);
     from.open_at += bytes;
@@ -126,7 +116,7 @@ void Arrivals::arrive_fragment(int peer, const char* chunk, uint32_t bytes) {
 
 // An SSEND_ACK is sent after the last fragment: until then the sender still reads its buffer.
 void Arrivals::end_fragments(int peer) {
-    lane::Peer& from = g.lane.peers[peer];
+    lane::PeerState& from = g.lane.peers[peer];
     if (from.open != nullptr) {
         auto& r = *static_cast<Request*>(from.open);
         from.open = nullptr;
@@ -137,14 +127,13 @@ void Arrivals::end_fragments(int peer) {
     Unexpected* u = from.open_unexpected;
     from.open_unexpected = nullptr;
     u->ready = 1;
-    if (u->taker != nullptr) take_unexpected(g, *static_cast<Request*>(u->taker), *u);
+    if (u->receive != nullptr) take_unexpected(g, *static_cast<Request*>(u->receive), *u);
 }
 
 bool Arrivals::arrive_rts(int peer, const Header& h, const char* payload) {
     const Rts o = read<Rts>(payload);
     if (Request* r = match_posted(g, h); r != nullptr) {
-        settle(*r, h, o.bytes);
-        accept_rts(g, *r, peer, o);
+        accept_rts(g, *r, peer, o, set_matched(*r, h, o.bytes));
         return true;
     }
     if (must_stay(peer, 0)) return false;

@@ -44,7 +44,7 @@ private:
     WEFT_COLD bool stay_without_memory(int peer, int64_t bytes);
     bool arrive_eager(int peer, const wire::Header& h, const char* payload);
     bool arrive_first(int peer, const wire::Header& h, const char* payload, const char* chunk);
-    bool keep_first(int peer, const wire::Header& h, const First& f);
+    bool keep_first(int peer, const wire::Header& h, const EagerFirst& f);
     void arrive_fragment(int peer, const char* chunk, uint32_t bytes);
     void end_fragments(int peer);
     bool arrive_rts(int peer, const wire::Header& h, const char* payload);

@@ -62,23 +62,8 @@ int take_some(Process& p, int64_t n, Request** handles, int* indices, Status* st
 
 // The status and error of a complete request, which is not freed.
 Err peek(Request& r, Status* s) {
-    Status result = obj::empty_status;
-    Err e = Err::ok;
-    if (active(r) && !(r.flags & Request::shared)) {
-        e = static_cast<Err>(r.error);
-        if (r.flags & Request::special) {
-            if (r.ops->finish != nullptr) e = r.ops->finish(r, result);
-        } else if (r.flags & Request::is_recv && !(r.flags & Request::cancelled)) {
-            receive_status(r, &result);
-        }
-        if (r.flags & Request::cancelled) result.cancelled = 1;
-        if (e != Err::ok && !(r.flags & Request::special)) (void)why_failed(r, r.count);
-        if (e != Err::ok) obj::blame(r.comm);
-    }
-    if (s != nullptr) {
-        result.error = s->error;
-        *s = result;
-    }
+    const Err e = outcome(r, s);
+    if (e != Err::ok) obj::blame(r.comm);
     return e;
 }
 
@@ -98,7 +83,6 @@ Err test_request(Process& p, Request** r, bool* flag, Status* s) {
 
 Err wait_all(Process& p, int64_t n, Request** handles, Status* statuses) {
     bool failed = false;
-    lane::Lane& l = *p.lane;
     Pool::Block* first = nullptr;  // finished receives, returned to the pool together
     Pool::Block* last = nullptr;
     for (int64_t i = 0; i < n; ++i) {
@@ -129,9 +113,9 @@ Err wait_all(Process& p, int64_t n, Request** handles, Status* statuses) {
         if (WEFT_UNLIKELY(take_one_of(p, &handles[i], at(statuses, i)) != Err::ok)) failed = true;
     }
     if (first != nullptr) {
-        LaneGuard g(l);
-        last->next = l.requests.free;
-        l.requests.free = first;
+        LaneGuard g(lane_of(p, *reinterpret_cast<Request*>(first)));   // of all of them, as there is one
+        last->next = g.lane.requests.free;
+        g.lane.requests.free = first;
     }
     return failed ? Err::in_status : Err::ok;
 }
@@ -240,7 +224,7 @@ Err cancel(Process& p, Request** handle) {
     if (r.flags & Request::special)
         return r.ops->cancel != nullptr ? r.ops->cancel(r)
                                         : fail(Err::request, "a %s cannot be cancelled", r.ops->name);
-    LaneGuard g(*p.lane);
+    LaneGuard g(lane_of(p, r));
     // A send is never cancelled (the standard allows it to complete); a receive that is still posted is.
     if (!(r.flags & Request::is_recv) || r.done() || !unpost(g, r))
         return Err::ok;

@@ -43,7 +43,8 @@ WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
             return Err::ok;
         }
         wait(p, q);
-    } else if ((q.nature() & ~uint32_t{Request::flat}) == Request::persistent && q.state.load(std::memory_order_relaxed) == Request::complete) {
+    } else if ((q.nature() & ~(Request::protocol_bits | Request::flat)) == Request::persistent &&
+               q.state.load(std::memory_order_relaxed) == Request::complete) {
         q.state.store(Request::inactive, std::memory_order_relaxed);  // a persistent send that completed at once
         send_status(s);
         return Err::ok;

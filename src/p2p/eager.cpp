@@ -23,23 +23,22 @@ int64_t fragment_of(const Lane& l, int peer, int64_t bytes) {
     return chosen < largest ? chosen : largest;
 }
 
-// Sends one fragment of `n` bytes, from `sent` on. `ack` as below.
-bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_t n, Header h, Request* ack) {
+// Sends one fragment of `n` bytes, from `sent` on, of a message of `bytes`. `ack`: the request that waits for an SSEND_ACK, or null.
+bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t bytes, int64_t sent, int64_t n, Header h, Request* ack) {
     Lane& l = g.lane;
     Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
-    First f;
+    EagerFirst f;
     char* to = l.reserve_bulk(peer, static_cast<size_t>(n), &f.ref);
     if (to == nullptr) {
         l.discard(peer, c);
         return false;
     }
-    if (b.dense()) memcpy(to, b.data() + sent, static_cast<size_t>(n));
-    else type::pack(b, sent, n, to);
+    type::pack(b, sent, n, to);
     l.written(peer, to, static_cast<size_t>(n));
     h.flags |= wire::has_bulk;
     if (sent == 0) {
-        f.bytes = b.bytes();
+        f.bytes = bytes;
         f.send = ack != nullptr ? identity_of(l.send_ids, peer, ack) : 0;
         h.kind = eager_first;
         h.bytes = sizeof f;
@@ -53,17 +52,28 @@ bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t sent, int64_
     return true;
 }
 
+// Sends what is left after `sent`, which says where to continue when the wire is full.
+bool push_fragments(LaneGuard& g, int peer, const Buffer& b, int64_t bytes, const Header& h, Request* ack, int64_t fragment, int64_t& sent) {
+    do {
+        const int64_t n = bytes - sent < fragment ? bytes - sent : fragment;
+        if (!push_fragment(g, peer, b, bytes, sent, n, h, ack)) return false;
+        sent += n;
+    } while (sent < bytes);
+    sent = 0;
+    ++g.lane.counters.sent_eager;
+    return true;
+}
+
 }  // namespace
 
-bool push_inline(LaneGuard& g, int peer, const Buffer& b, Header h, Request* ack) {
+bool push_inline(LaneGuard& g, int peer, const Buffer& b, int64_t bytes, Header h, Request* ack) {
     Lane& l = g.lane;
     Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
-    const int64_t bytes = b.bytes();
-    const int skip = ack != nullptr ? 8 : 0;
+    const int skip = ack != nullptr ? ack_bytes : 0;
     if (ack != nullptr) {
         const uint64_t id = identity_of(l.send_ids, peer, ack);
-        memcpy(c->payload, &id, 8);
+        memcpy(c->payload, &id, sizeof id);
     }
     if (b.dense()) copy_small(c->payload + skip, b.data(), static_cast<size_t>(bytes));
     else type::pack(b, 0, bytes, c->payload + skip);
@@ -73,32 +83,29 @@ bool push_inline(LaneGuard& g, int peer, const Buffer& b, Header h, Request* ack
     return true;
 }
 
-bool push_fragments(LaneGuard& g, int peer, const Buffer& b, const Header& h, Request* ack, int64_t& sent) {
-    const int64_t bytes = b.bytes(), fragment = fragment_of(g.lane, peer, bytes);
-    do {
-        const int64_t n = bytes - sent < fragment ? bytes - sent : fragment;
-        if (!push_fragment(g, peer, b, sent, n, h, ack)) return false;
-        sent += n;
-    } while (sent < bytes);
-    sent = 0;
-    ++g.lane.counters.sent_eager;
-    return true;
-}
-
-bool push_whole(LaneGuard& g, int peer, const obj::Comm& c, const Buffer& b, int32_t tag, uint32_t context) {
+bool push_whole(LaneGuard& g, int peer, const Buffer& b, int64_t bytes, const Header& h) {
     Lane& l = g.lane;
-    const int64_t bytes = b.bytes();
-    const bool is_inline = bytes <= l.limits.inline_max;
-    if ((!is_inline && !is_eager(l, peer, b, bytes)) || !l.within_credit(peer)) return false;
-    const Header h{eager, 0, 0, c.rank, tag, context};
-    if (is_inline) return push_inline(g, peer, b, h, nullptr);
     const int64_t fragment = fragment_of(l, peer, bytes);
     const auto cells = static_cast<uint32_t>((bytes + fragment - 1) / fragment);
     if (cells > 1 && !l.has_room(peer, cells, static_cast<size_t>(fragment))) return false;
     int64_t sent = 0;
-    const bool all = push_fragments(g, peer, b, h, nullptr, sent);
+    const bool all = push_fragments(g, peer, b, bytes, h, nullptr, fragment, sent);
     if (sent != 0) __builtin_trap();   // has_room() promised the rest
     return all;
+}
+
+bool push_eager(LaneGuard& g, int peer, Request& r) {
+    lane::PeerState& to = state_of(g, peer);
+    const Buffer b = buffer_of(r);
+    const int64_t bytes = b.bytes();
+    const bool is_inline = r.protocol == Protocol::inlined || r.protocol == Protocol::inlined_ack;
+    Request* const ack = r.protocol >= Protocol::inlined_ack ? &r : nullptr;
+    const Header h{eager, 0, static_cast<uint8_t>(ack != nullptr ? wants_ack : 0), r.comm->rank, r.tag, context_of(r)};
+    if (!(is_inline ? push_inline(g, peer, b, bytes, h, ack)
+                    : push_fragments(g, peer, b, bytes, h, ack, fragment_of(g.lane, peer, bytes), to.sent))) return false;
+    if (ack != nullptr) ++to.awaiting;
+    else complete(g, r, bytes);
+    return true;
 }
 
 }  // namespace weft::p2p

@@ -43,7 +43,7 @@ void move_posted(Lane& l, Fifo* to, uint64_t count) {
 
 // Makes at least twice as many buckets as receives. When out of memory the table stays, and the next long search tries again.
 WEFT_COLD void lengthen(Lane& l) {
-    l.posted.crowded = false;
+    l.posted.must_lengthen = false;
     if (!wants_longer(l)) return;
     const uint64_t count = std::bit_ceil(uint64_t{l.posted_count} * 2);
     if (auto* to = static_cast<Fifo*>(calloc(count, sizeof(Fifo))); to != nullptr) move_posted(l, to, count);
@@ -59,7 +59,7 @@ Place find_posted(Lane& l, uint32_t context, int32_t rank, int32_t tag) {
         at.r = r;
         break;
     }
-    if (WEFT_UNLIKELY(passed != 0) && wants_longer(l)) l.posted.crowded = true;
+    if (WEFT_UNLIKELY(passed != 0) && wants_longer(l)) l.posted.must_lengthen = true;
     return at;
 }
 
@@ -120,7 +120,7 @@ Request* match_any_posted(LaneGuard& g, const wire::Header& h) {
         --l.posted_count;
         unnumber(l, *best.r);
     }
-    if (WEFT_UNLIKELY(l.posted.crowded)) lengthen(l);
+    if (WEFT_UNLIKELY(l.posted.must_lengthen)) lengthen(l);
     return best.r;
 }
 
@@ -128,14 +128,14 @@ Request* take_behind(LaneGuard& g, uint32_t context, int32_t source, int32_t tag
     const Place at = find_posted(g.lane, context, source, tag);
     const bool takes = at.r != nullptr && at.r->receives_plainly() && bytes <= at.r->count;
     if (takes) at.bucket->remove(at.r, at.before);
-    if (WEFT_UNLIKELY(g.lane.posted.crowded)) lengthen(g.lane);
+    if (WEFT_UNLIKELY(g.lane.posted.must_lengthen)) lengthen(g.lane);
     return takes ? at.r : nullptr;
 }
 
 bool unlink_behind(LaneGuard& g, Request& r) {
     const Place at = find_posted(g.lane, context_of(r), r.rank, r.tag);
     if (at.r == &r) at.bucket->remove(&r, at.before);
-    if (WEFT_UNLIKELY(g.lane.posted.crowded)) lengthen(g.lane);
+    if (WEFT_UNLIKELY(g.lane.posted.must_lengthen)) lengthen(g.lane);
     return at.r == &r;
 }
 
@@ -253,15 +253,16 @@ Unexpected* new_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_
     return u;
 }
 
-Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_t bytes, bool offered) {
+Unexpected* add_unexpected(LaneGuard& g, int peer, const wire::Header& h, int64_t bytes, bool at_sender) {
     Lane& l = g.lane;
-    Unexpected* u = new_unexpected(g, peer, h, bytes);
+    lane::PeerState* const from = l.make_peer(peer);
+    Unexpected* u = from != nullptr ? new_unexpected(g, peer, h, bytes) : nullptr;
     if (u == nullptr) return nullptr;
-    u->offered = offered;
+    u->at_sender = at_sender;
     l.unexpected_all.push_back(&u->in_all);
     file(l, *u);
     count_unexpected(l, 1);
-    l.peers[peer].unexpected_bytes += static_cast<int64_t>(sizeof(Unexpected)) + (offered ? 0 : bytes);
+    from->unexpected_bytes += static_cast<int64_t>(sizeof(Unexpected)) + (at_sender ? 0 : bytes);
     l.counters.unexpected_bytes += static_cast<uint64_t>(bytes);
     if (l.counters.unexpected_bytes > l.counters.unexpected_high_bytes)
         l.counters.unexpected_high_bytes = l.counters.unexpected_bytes;
@@ -280,8 +281,8 @@ void unlink_unexpected(LaneGuard& g, Unexpected& u) {
     if (WEFT_UNLIKELY(l.unexpected.buckets != l.unexpected_first) && count_of(l) == 0)
         use_table(l, l.unexpected_first, Lane::first_buckets, false);
     l.counters.unexpected_bytes -= static_cast<uint64_t>(u.bytes);
-    lane::Peer& from = l.peers[u.peer];
-    from.unexpected_bytes -= static_cast<int64_t>(sizeof(Unexpected)) + (u.offered ? 0 : u.bytes);
+    lane::PeerState& from = l.peers[u.peer];
+    from.unexpected_bytes -= static_cast<int64_t>(sizeof(Unexpected)) + (u.at_sender ? 0 : u.bytes);
     // The peer sends eagerly again once half the credit is free, so that the flag does not change at every other message.
     if (WEFT_UNLIKELY(from.over_credit) && from.unexpected_bytes <= l.limits.credit / 2) {
         from.over_credit = false;

@@ -14,6 +14,7 @@ namespace weft::p2p {
 using lane::Lane;
 using lane::LaneGuard;
 using lane::Unexpected;
+using obj::Protocol;
 using obj::Request;
 
 WEFT_INLINE uint32_t context_of(const Request& r) { return r.comm->context + (r.flags & Request::coll); }
@@ -75,8 +76,8 @@ bool receives_from(LaneGuard&, int peer);
 Unexpected* find_unexpected(LaneGuard&, uint32_t context, int32_t rank, int32_t tag);
 // A record for a message of `bytes`, on no queue; null when out of memory.
 Unexpected* new_unexpected(LaneGuard&, int peer, const wire::Header& h, int64_t bytes);
-// The same, queued at the end. `offered`: it is an RTS, and its data stay with the sender.
-Unexpected* add_unexpected(LaneGuard&, int peer, const wire::Header& h, int64_t bytes, bool offered);
+// The same, queued at the end. `at_sender`: its data stay there, as it is an RTS.
+Unexpected* add_unexpected(LaneGuard&, int peer, const wire::Header& h, int64_t bytes, bool at_sender);
 // Takes `u` off its lists; its data stay.
 void unlink_unexpected(LaneGuard&, Unexpected& u);
 void free_unexpected(LaneGuard&, Unexpected& u);

@@ -42,8 +42,9 @@ bool fits(int32_t rank, int32_t tag, uint32_t context, const wire::Header& h) {
 
 class Oracle {
 public:
-    explicit Oracle(const Shape& shape, unsigned seed) : shape_(shape), random_(seed), lane_(std::make_unique<Lane>()) {
-        EXPECT_EQ(lane_->open(nullptr, shape.sources, 0, false), Err::ok);
+    explicit Oracle(const Shape& shape, unsigned seed) : shape_(shape), random_(seed), peers_(static_cast<size_t>(shape.sources)),
+                                                   lane_(std::make_unique<Lane>()) {
+        EXPECT_EQ(lane_->open(peers_.data(), shape.sources, 0, nullptr, false), Err::ok);
         lane_->limits.credit = INT64_MAX;
         lane_->posted_order = shape.first_order;
         routes_.resize(static_cast<size_t>(shape.sources));
@@ -192,6 +193,7 @@ private:
     std::unique_ptr<Process> process_ = std::make_unique<Process>();
     std::vector<obj::Route> routes_;
     std::vector<std::unique_ptr<obj::Comm>> comms_;
+    std::vector<lane::Peer> peers_;
     std::unique_ptr<Lane> lane_;
     std::unique_ptr<LaneGuard> guard_ = std::make_unique<LaneGuard>(*lane_);
     std::vector<Posted> posted_;
@@ -228,7 +230,8 @@ TEST(Match, NumbersRunOut) {
 // Receives of the same key are served in the order they were posted, however deep, and whatever the tables do meanwhile.
 TEST(Match, TheSameKeyStaysInOrder) {
     Lane l;
-    ASSERT_EQ(l.open(nullptr, 2, 0, false), Err::ok);
+    lane::Peer peers[2]{};
+    ASSERT_EQ(l.open(peers, 2, 0, nullptr, false), Err::ok);
     {
         LaneGuard g(l);
         obj::Comm c{};

@@ -48,7 +48,9 @@ Err imrecv(Process&, Buffer, Message** message, Request** out);
 void wait(Process&, Request& r);
 // One round of progress, then whether `r` is complete. True for an inactive request.
 bool test(Process&, Request& r);
-// For a complete request: its error, and its status unless null; then frees it (a persistent one becomes inactive).
+// The error of a complete request, and its status unless null.
+Err outcome(Request& r, Status*);
+// The same; then frees it (a persistent one becomes inactive).
 Err finish(Process&, Request& r, Status*);
 // An active request is freed when it completes.
 void free_request(Process&, Request& r);

@@ -175,7 +175,7 @@ TEST(P2p, EveryWayCarriesTheSame) {
 // A copy that the kernel refuses on the way is finished by a pipelined copy, whichever side was refused.
 TEST(P2p, AMoverThatIsRefusedIsReplaced) {
     std::vector<char> probe(1);
-    if (!wire::shm::can_attach(os::process_id(), reinterpret_cast<uint64_t>(probe.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
+    if (!wire::shm::can_cma(os::process_id(), reinterpret_cast<uint64_t>(probe.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
     for (const int refused : {0, 1, 2})   // the sender, the receiver, both
         run_ranks(2, ThreadLevel::single, [refused](Process& p) {
             constexpr size_t size = 3'000'001;
@@ -198,7 +198,7 @@ TEST(P2p, AMoverThatIsRefusedIsReplaced) {
 TEST(P2p, AnUnwritableBufferIsItsOwnersError) {
     constexpr size_t size = 4 << 20;
     std::vector<char> probe(1);
-    if (!wire::shm::can_attach(os::process_id(), reinterpret_cast<uint64_t>(probe.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
+    if (!wire::shm::can_cma(os::process_id(), reinterpret_cast<uint64_t>(probe.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
     char* const place = static_cast<char*>(mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(place, MAP_FAILED);
     run_ranks(2, ThreadLevel::single, [&](Process& p) {
@@ -328,9 +328,9 @@ TEST(P2p, DamagedControlMessagesEndTheJob) {
         });
     };
     const auto ended = testing::ExitedWithCode(static_cast<int>(Err::other));
-    EXPECT_EXIT(sends(p2p::cts, p2p::Cts{uint64_t{1} << 32, 0, 8}), ended, "rank 0 of this node has sent a CTS that fits nothing");
+    EXPECT_EXIT(sends(p2p::cts, p2p::Cts{uint64_t{1} << 32, 0, 8}), ended, "rank 0 has sent a CTS that fits nothing");
     EXPECT_EXIT(sends(p2p::ssend_ack, p2p::SsendAck{77}), ended, "an SSEND_ACK that fits nothing");
-    EXPECT_EXIT(sends(p2p::rndv_data, p2p::Data{{0, 64}, 0, 0}), ended, "data that fits nothing");
+    EXPECT_EXIT(sends(p2p::rndv_data, p2p::RndvData{{0, 64}, 0, 0}), ended, "data that fits nothing");
 }
 
 // Unasked messages beyond the credit stay with the sender, and still every receive is served.
@@ -370,7 +370,7 @@ TEST(P2p, CreditHoldsBackAndGivesWay) {
 TEST(P2p, CreditGivesWayToALargeMessage) {
     run_ranks(2, ThreadLevel::single, [](Process& p) {
         p.lane->limits.credit = 2000;
-        p.lane->limits.attach = false;
+        p.lane->limits.cma = false;
         const int peer = 1 - p.world_rank;
         constexpr int many = 2000;
         std::vector<char> data(1 << 20);
@@ -476,7 +476,8 @@ TEST(P2p, NoWakeUpIsLostInSplitCma) { sleep_through_nothing(true); }
 // A CPU that was taken away for long is wanted by somebody else: from then on a wait is a short spin and a sleep.
 TEST(P2p, BesideOthersAWaitIsShort) {
     auto l = std::make_unique<lane::Lane>();
-    ASSERT_EQ(l->open(nullptr, 1, 0, false), Err::ok);
+    lane::Peer self{};
+    ASSERT_EQ(l->open(&self, 1, 0, nullptr, false), Err::ok);
     l->limits.spin_polls = 50;
     l->limits.sleep_ns = uint64_t{3600} * 1'000'000'000;
     lane::Idler first(*l);
@@ -589,7 +590,7 @@ TEST(P2p, AWildcardKeepsWithinBounds) {
         } else if (p.world_rank == 1) {
             Request* r = nullptr;
             ASSERT_EQ(p2p::irecv(p, p.world, ints(&value, 1), {obj::any_source, 1}, &r), Err::ok);
-            const lane::Peer& from = p.lane->peers[0];
+            const lane::PeerState& from = *p.lane->make_peer(0);
             while (!from.over_credit) p2p::progress(p);
             for (int i = 0; i < 20000; ++i) {
                 p2p::progress(p);

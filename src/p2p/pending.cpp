@@ -55,7 +55,7 @@ struct Found {
 };
 
 void add_request(Found* found, const Request& r) {
-    if (r.done() || r.stage != Request::fresh) return;
+    if (r.done()) return;
     Operation o{};
     o.collective = (r.flags & Request::coll) != 0;
     o.comm = r.comm;
@@ -92,7 +92,7 @@ void look(Lane& l, Found* found) {
     l.persistent_pool.each(pooled);
     for (Ring2* n = l.unexpected_all.next; n != &l.unexpected_all; n = n->next) {
         const Unexpected& u = *Unexpected::of_all(n);
-        if (u.taker == nullptr) found->message(u.header, u.bytes);
+        if (u.receive == nullptr) found->message(u.header, u.bytes);
     }
 }
 
@@ -163,7 +163,7 @@ bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool
         found.operation({Operation::probe, probing->collective, nullptr, probing->comm, 0, probing->rank, probing->tag, 0});
     // A blocking call's request may live on its stack.
     if (blocking != nullptr) {
-        LaneGuard g(*p.lane);
+        LaneGuard g(lane_of(p, *blocking));
         if (!g.lane.requests.owns(blocking) && !g.lane.persistent_pool.owns(blocking)) add_request(&found, *blocking);
     }
     if (!p.told.exchange(true)) look(*p.lane, &found);  // the other threads report only their own calls

@@ -11,17 +11,7 @@ namespace {
 void set_complete(Persistent& r) { r.state.store(Request::complete, std::memory_order_release); }
 
 // Sets the request's fields for the next start.
-void arm(LaneGuard&, Persistent& r) {
-    r.flags = r.start_flags;
-    r.stage = Request::fresh;
-    r.error = 0;
-    r.buf = r.what.base;
-    r.count = r.what.count;
-    r.type = r.what.type;
-    r.rank = r.where.rank;
-    r.tag = r.where.tag;
-    r.state.store(Request::pending, std::memory_order_relaxed);
-}
+void arm(LaneGuard&, Persistent& r) { prepare(r, *r.comm, r.what, r.where.rank, r.where.tag, r.start_flags); }
 
 Err start_receiving(Process& p, Persistent& r) {
     LaneGuard g(lane_of(p, r));
@@ -36,8 +26,7 @@ Err start_receiving(Process& p, Persistent& r) {
 Err start_queued(Process& p, Persistent& r) {
     LaneGuard g(lane_of(p, r));
     arm(g, r);
-    const bool copy = r.how != Persistent::synchronous && r.what.bytes() <= g.lane.limits.eager_max;
-    const Err e = start_send(g, r, r.comm->routes[r.where.rank], copy);
+    const Err e = start_send(g, r);
     if (e != Err::ok) r.state.store(Request::inactive, std::memory_order_relaxed);
     return e;
 }
@@ -49,6 +38,7 @@ Err init_persistent(Process& p, Comm& c, Buffer b, Envelope e, Persistent::How h
     if (r == nullptr) return fail(Err::no_mem, "no memory for a persistent request");
     memset(static_cast<void*>(r), 0, sizeof *r);
     r->kind = Kind::request;
+    r->lane = Lane::number;
     r->comm = &c;
     r->where = e;
     r->how = how;

@@ -20,20 +20,21 @@ bool poll_lane(LaneGuard& g, Process& p) {
     return moved;
 }
 
-void poll_for(Process& p, const Request& r, int peer, bool sole) {
-    Lane& l = *p.lane;
-    wire::shm::Shm::In& in = l.shm.in[peer];
+void poll_for(Process& p, Lane& l, const Request& r, int index, bool seen, bool sole) {
+    if (!l.shm.is_connected(index)) return;   // the first message rings the doorbell
+    wire::shm::Shm::In& in = l.shm.from(index);
     Next next;
     const auto done = [&] { return r.done(); };
     const bool yield = l.limits.shared_cpus && sole && !lane::Idler::is_disturbed(l, os::now_ns());
     const auto comes = [&] {
         constexpr uint32_t looks = 32;
-        return yield ? comes_within(p, in, looks, &next, done, [&] { lane::Idler::yield(l); })
-                     : comes_within(p, in, l.limits.spin_polls, &next, done);
+        return yield ? comes_within(p, l, in, looks, &next, done, [&] { lane::Idler::yield(l); })
+                     : comes_within(p, l, in, l.limits.spin_polls, &next, done);
     };
     // Other rings are not polled meanwhile, so this stops after as many messages as a ring holds.
-    for (uint32_t messages = 0; messages < wire::shm::ring_cells && !r.done() && comes(); ++messages) {
+    for (uint32_t messages = 0; messages < wire::shm::ring_cells && !r.done() && (seen || comes()); ++messages) {
         LaneGuard g(l);
+        seen = false;
         if (!l.shm.poll_from<1>(in, Arrivals{g, p})) return;
     }
 }

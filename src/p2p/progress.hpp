@@ -12,17 +12,16 @@ namespace weft::p2p {
 
 // One round for one lane, under its guard. True when something moved.
 bool poll_lane(LaneGuard&, Process&);
-// Waits briefly for `r`, whose message comes from `peer` by shared memory. Polls only that ring, and takes no message after the one for
-// `r`: the next may soon have a posted receive, which saves a copy. `sole`: no other receive is posted; then ranks that share CPUs
-// yield after each look instead of pausing, as polling one ring is faster than polling all.
-void poll_for(Process&, const Request& r, int peer, bool sole);
+// Waits briefly for `r`, whose message comes by shared memory from the rank at `index` there. Polls only that ring, and takes no message
+// after the one for `r`: the next may soon have a posted receive, which saves a copy. `seen`: a message is there. `sole`: no other
+// receive is posted; then ranks that share CPUs yield after each look instead of pausing, as polling one ring is faster than polling all.
+void poll_for(Process&, Lane&, const Request& r, int index, bool seen, bool sole);
 using Next = wire::shm::Shm::Next;
 // Polls `in` until its next message is there, at most `polls` times. False earlier if queued sends, rendezvous or schedules need full
 // progress, or `other()` is true. Calls `pause()` after each look.
 template <class Other, class Pause = void()>
-WEFT_INLINE bool comes_within(Process& p, const wire::shm::Shm::In& in, uint32_t polls, Next* next, Other&& other,
+WEFT_INLINE bool comes_within(Process& p, const Lane& l, const wire::shm::Shm::In& in, uint32_t polls, Next* next, Other&& other,
                               Pause&& pause = os::pause_cpu) {
-    lane::Lane& l = *p.lane;
     for (; polls != 0; --polls) {
         *next = l.shm.look(in);
         if (next->here()) return true;
@@ -108,6 +107,17 @@ inline uint16_t set_buffer(Request& r, const type::Buffer& b) {
     r.count = b.count;
     r.type = b.type;
     return 0;
+}
+// Fills in all of a send or receive that is about to start but its id. No references are taken.
+inline void prepare(Request& r, obj::Comm& c, const type::Buffer& b, int32_t rank, int32_t tag, int flags) {
+    r.kind = Kind::request;
+    r.state.store(Request::pending, std::memory_order_relaxed);
+    r.protocol = Protocol::queued;
+    r.error = 0;
+    r.comm = &c;
+    r.flags = static_cast<uint16_t>(flags | set_buffer(r, b));
+    r.rank = rank;
+    r.tag = tag;
 }
 // Reports why the complete `r` failed, and returns its error. `bytes`: the size of its buffer.
 Err why_failed(const Request& r, int64_t bytes);

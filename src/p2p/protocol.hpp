@@ -9,6 +9,7 @@
 // A record of the other side is named by its identity (lane/ids.hpp).
 #pragma once
 #include <cstdint>
+#include <cstring>
 
 #include "obj/process.hpp"
 #include "wire/wire.hpp"
@@ -20,9 +21,10 @@ enum Cells : uint8_t { eager = 1, eager_first, eager_next, rts, cts, rndv_data, 
 // Kinds of upper layers' messages (windows, partitions), dispatched by Process::arrivals; see progress.hpp.
 inline constexpr uint8_t first_upper_kind = 16, upper_kinds = obj::Process::max_arrivals;
 
-enum HeaderFlags : uint8_t { wants_ack = 1 };  // synchronous: 8 bytes of identity precede the payload (eager), or First holds it
+inline constexpr int ack_bytes = 8;
+enum HeaderFlags : uint8_t { wants_ack = 1 };  // synchronous: 8 bytes of identity precede the payload (eager), or EagerFirst holds it
 
-struct First {
+struct EagerFirst {
     wire::BulkRef ref;        // this fragment; the others follow on the same wire
     int64_t bytes;            // of the whole message
     uint64_t send;            // the sender's request, for the SSEND_ACK; 0: none is due
@@ -38,7 +40,7 @@ struct Cts {
     uint64_t receive;         // the receiver's
     int64_t limit;            // bytes to send: no more than the receive buffer holds
 };
-struct Data {
+struct RndvData {
     wire::BulkRef ref;
     uint64_t receive;         // the receiver's record
     uint64_t at;              // offset in the message
@@ -46,7 +48,19 @@ struct Data {
 struct SsendAck {
     uint64_t send;
 };
-static_assert(sizeof(First) <= wire::inline_bytes && sizeof(Rts) <= wire::inline_bytes && sizeof(Cts) <= wire::inline_bytes &&
-              sizeof(Data) <= wire::inline_bytes);
+// Writes a payload to a cell; returns the header to commit it with.
+template <class T>
+wire::Header put(wire::Cell* c, Cells kind, const T& q) {
+    memcpy(c->payload, &q, sizeof q);
+    return wire::Header{kind, sizeof q, 0, 0, 0, 0};
+}
+template <class T>
+T read(const char* payload) {
+    T t;
+    memcpy(&t, payload, sizeof t);
+    return t;
+}
+static_assert(sizeof(EagerFirst) <= wire::inline_bytes && sizeof(Rts) <= wire::inline_bytes && sizeof(Cts) <= wire::inline_bytes &&
+              sizeof(RndvData) <= wire::inline_bytes);
 
 }  // namespace weft::p2p

@@ -5,12 +5,10 @@
 
 namespace weft::p2p {
 
-// Chooses the protocol and sends as much of `r` to `peer` as its wire takes; true when nothing is left to send.
+// Sends as much of `r` to `peer` as its wire takes, by its protocol; true when nothing is left. Protocol::queued sends nothing.
 bool push(LaneGuard&, int peer, Request& r);
 // Queues `r` behind all that waits for `peer`, and holds the wire.
 void enqueue(LaneGuard&, int peer, Request& r);
-// push(), or enqueue() if sends are queued for `peer` or the wire is full.
-void push_or_enqueue(LaneGuard&, int peer, Request& r);
 // All queued sends, as far as their wires take them. True when something moved.
 bool push_pending(LaneGuard&);
 
@@ -21,6 +19,8 @@ void send_cts(LaneGuard&, int peer, uint64_t send, uint64_t receive, int64_t lim
 // Whether something that this rank waits for may lie behind an unexpected message of `peer`; then its wire is drained beyond the credit.
 bool must_drain(LaneGuard&, int peer);
 
+// This lane's own state of `peer`, made when it is first needed. Ends the job when out of memory.
+lane::PeerState& state_of(LaneGuard&, int peer);
 // A new identity for `record`. Ends the job when out of memory, as the peer would wait for ever.
 uint64_t identity_of(lane::Ids&, int peer, void* record);
 // Ends the job: `peer` has sent a control message that fits nothing here. Only damaged memory does that.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "boot/boot.hpp"
+#include "comm/world.hpp"
 #include "lane/lane.hpp"
 #include "obj/process.hpp"
 #include "os/memory.hpp"
@@ -59,7 +60,7 @@ inline void run_ranks(int ranks, obj::ThreadLevel level, const std::function<voi
             job->memfd = fd;
             job->cpus = 1;   // more ranks than that: give way at once
             job->singleton = ranks == 1;
-            ASSERT_EQ(obj::start_process(*p, level, job.get()), Err::ok) << fail_text();
+            ASSERT_EQ(comm::start_process(*p, level, job.get()), Err::ok) << fail_text();
             body(*p);
             p2p::progress_until(*p, [&] { return p->lane->has_left(); });
             barrier(*p);
@@ -68,7 +69,7 @@ inline void run_ranks(int ranks, obj::ThreadLevel level, const std::function<voi
             EXPECT_EQ(p->lane->unexpected_count.load(), 0u);
             EXPECT_EQ(p->lane->rndv_ids.in_use() + p->lane->send_ids.in_use(), 0u);
             EXPECT_TRUE(p->lane->is_sound());
-            obj::stop_process(*p);
+            comm::stop_process(*p);
             // The Process itself stays, as it does in a program: handles to its objects stay readable.
         });
     for (auto& t : threads) t.join();

@@ -3,26 +3,30 @@
 #include "obj/handles.hpp"
 #include "obj/message.hpp"
 #include "p2p/p2p.hpp"
+#include "p2p/rndv.hpp"
 
 namespace weft::p2p {
 
 namespace {
 
 // As take_inline(), for an eager message of one fragment: no request, no unexpected copy.
-bool take_chunk(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
-    const obj::Route& from = c.routes[e.rank];
-    if (from.way != obj::Route::shm || !type::is_dense(*b.type)) return false;
-    LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
-    wire::shm::Shm& shm = g.lane.shm;
-    wire::shm::Shm::In& in = shm.in[from.peer];
-    const Next n = shm.look(in);
-    if (!n.here() || !is_wanted(g, c, e, in, n, eager_first, wire::has_bulk)) return false;
-    First f;
-    memcpy(&f, n.cell->payload, sizeof f);
+bool take_fragment(LaneGuard& g, Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, const Next& n, Status* s) {
+    if (!is_wanted(g, c, e, in, n, eager_first, wire::has_bulk) || !type::is_dense(*b.type)) return false;
+    const auto f = read<EagerFirst>(n.cell->payload);
     if (f.bytes != f.ref.bytes || f.bytes > type::bytes_of(b)) return false;
+    wire::shm::Shm& shm = g.lane.shm;
     shm.copy_out(b.base, shm.chunk_at(in, f.ref), f.ref.bytes);
     fill(s, e.rank, n.cell->tag, f.bytes);
     shm.consumed_chunk(in, n);
+    return true;
+}
+
+// The same for an RTS: `r` accepts it without being posted.
+bool take_rts(LaneGuard& g, Request& r, Comm& c, Envelope e, wire::shm::Shm::In& in, const Next& n) {
+    if (!is_wanted(g, c, e, in, n, rts)) return false;
+    const auto q = read<Rts>(n.cell->payload);
+    accept_rts(g, r, in.peer, q, set_matched(r, n.cell->header(n.word), q.bytes));
+    g.lane.shm.consumed(in, n);
     return true;
 }
 
@@ -55,20 +59,26 @@ Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
 }
 
 Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
-    if (take_chunk(p, c, b, e, s)) return Err::ok;
+    const obj::Route& from = c.routes[e.rank];
     Request r{};
-    r.kind = Kind::request;
-    r.comm = &c;
-    r.flags = static_cast<uint16_t>(e.coll | Request::is_recv | set_buffer(r, b));
-    r.rank = e.rank;
-    r.tag = e.tag;
-    bool sole;
+    prepare(r, c, b, e.rank, e.tag, e.coll | Request::is_recv);
+    Lane& l = lane_of(p, c, e.tag, Direction::receive);
+    bool seen = false, sole;   // the ring's next message is there
     {
-        LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
-        start_receive(g, r);
-        sole = g.lane.posted_count == 1;
+        LaneGuard g(l);
+        if (from.way == obj::Route::shm) {
+            wire::shm::Shm::In& in = l.shm.from(from.index);
+            const Next n = l.shm.look(in);
+            seen = n.here();
+            if (seen && take_fragment(g, c, b, e, in, n, s)) return Err::ok;
+            if (seen && take_rts(g, r, c, e, in, n)) seen = false;
+            else start_receive(g, r);
+        } else {
+            start_receive(g, r);
+        }
+        sole = l.posted_count <= 1;
     }
-    if (const obj::Route& from = c.routes[e.rank]; from.way == obj::Route::shm) poll_for(p, r, from.peer, sole);
+    if (from.way == obj::Route::shm) poll_for(p, l, r, from.index, seen, sole);
     wait(p, r);
     fill(s, r.rank, r.tag, r.count);
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
@@ -120,7 +130,7 @@ Err probe(Process& p, Comm& c, Envelope e, Status* s) {
 static Message* make_message(LaneGuard& g, Comm& c, Unexpected* u) {
     auto* m = reinterpret_cast<Message*>(g.lane.requests.take());
     if (m == nullptr) return nullptr;
-    *m = Message{{Kind::message, 0}, nullptr, u, &c};
+    *m = Message{{Kind::message, Lane::number, 0}, nullptr, u, &c};
     if (!obj::is_predefined(c)) obj::retain(c);
     return m;
 }
@@ -130,7 +140,7 @@ static Message* match_next(Process& p, Comm& c, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
     if (from.way != obj::Route::shm) return nullptr;
     LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
-    wire::shm::Shm::In& in = g.lane.shm.in[from.peer];
+    wire::shm::Shm::In& in = g.lane.shm.from(from.index);
     const Next n = g.lane.shm.look(in);
     if (!n.here() || !is_wanted(g, c, e, in, n)) return nullptr;
     Unexpected* u = new_unexpected(g, from.peer, n.cell->header(n.word), wire::Cell::bytes_of(n.word));
@@ -200,7 +210,7 @@ static bool receive_matched(Process& p, const Buffer& b, Message** message, Stat
     if (m.comm == nullptr || !type::is_dense(*b.type)) return false;
     LaneGuard g(lane_of(p, **message));
     Unexpected& u = *m.unexpected;
-    if (!u.ready || u.sync || u.offered || u.data != nullptr || u.bytes > type::bytes_of(b)) return false;
+    if (!u.ready || u.sync || u.at_sender || u.data != nullptr || u.bytes > type::bytes_of(b)) return false;
     copy_small(anonymous(b.base), u.small, static_cast<size_t>(u.bytes));
     fill(s, u.header.source, u.header.tag, u.bytes);
     free_unexpected(g, u);

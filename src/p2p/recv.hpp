@@ -51,9 +51,9 @@ WEFT_INLINE bool recv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, S
     const obj::Route& from = c.routes[e.rank];
     if (WEFT_LIKELY(type::is_dense(*b.type) && from.way == obj::Route::shm)) {
         Lane& l = lane_of(p, c, e.tag, Direction::receive);
-        wire::shm::Shm::In& in = l.shm.in[from.peer];
+        wire::shm::Shm::In& in = l.shm.from(from.index);
         Next n;
-        if (comes_within(p, in, l.limits.spin_polls, &n, [&] { return l.unexpected_count.load(std::memory_order_relaxed) != 0; })) {
+        if (comes_within(p, l, in, l.limits.spin_polls, &n, [&] { return l.unexpected_count.load(std::memory_order_relaxed) != 0; })) {
             LaneGuard g(l);
             return take_inline(g, c, b, e, in, n, s);
         }
@@ -80,10 +80,11 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
         return false;
     l.requests.free = l.requests.free->next;
     r->kind = Kind::request;
+    r->lane = Lane::number;
     r->id = 0;
     r->state.store(Request::pending, std::memory_order_relaxed);
     r->flags = static_cast<uint16_t>(e.coll | Request::is_recv | Request::flat);
-    r->stage = Request::fresh;
+    r->protocol = Protocol::queued;
     r->error = 0;
     r->comm = &c;
     set_bytes(*r, b);
@@ -123,10 +124,10 @@ WEFT_INLINE bool wait_posted(Process& p, Request& r, Status* s) {
         if (!r.receives_plainly()) return false;
         const obj::Route& from = r.comm->routes[r.rank];  // MPI_ANY_SOURCE has a sentinel there
         if (from.way != obj::Route::shm) return false;
-        in = &l.shm.in[from.peer];
+        in = &l.shm.from(from.index);
     }
     Next n;
-    if (!comes_within(p, *in, l.limits.spin_polls, &n, [&] { return r.done(); })) return false;  // another thread may complete it
+    if (!comes_within(p, l, *in, l.limits.spin_polls, &n, [&] { return r.done(); })) return false;  // another thread may complete it
     LaneGuard g(l);
     n = l.shm.look(*in);   // reading the cell again is 3-5 % faster than keeping it in registers
     return n.here() && take_posted(g, r, *in, n, s);

@@ -15,25 +15,17 @@ bool poll_special(Request& r) {
 Request* make_request(LaneGuard& g, obj::Comm& c, Buffer b, int32_t rank, int32_t tag, uint16_t flags) {
     auto* r = static_cast<Request*>(g.lane.requests.take());
     if (WEFT_UNLIKELY(r == nullptr)) return nullptr;
-    r->kind = Kind::request;
+    r->lane = Lane::number;
     r->id = 0;
-    r->state.store(Request::pending, std::memory_order_relaxed);
-    r->stage = Request::fresh;
-    r->error = 0;
-    r->comm = &c;
-    r->buf = b.base;
-    r->rank = rank;
-    r->tag = tag;
-    flags |= set_buffer(*r, b);
+    prepare(*r, c, b, rank, tag, flags);
     if (WEFT_UNLIKELY(!r->type->is(type::Type::predefined))) {
         type::retain(*r->type);
-        flags |= Request::counted;
+        r->flags |= Request::counted;
     }
     if (WEFT_UNLIKELY(!obj::is_predefined(c))) {
         obj::retain(c);
-        flags |= Request::holds_comm;
+        r->flags |= Request::holds_comm;
     }
-    r->flags = flags;
     return r;
 }
 
@@ -64,40 +56,36 @@ Err why_failed(const Request& r, int64_t bytes) {
         return fail(err, "the buffer of a message %s rank %d with tag %d cannot be %s", other, r.rank, r.tag, receive ? "written" : "read");
     case Err::other:
         return fail(err, "the data of a message %s rank %d with tag %d could not be copied: the sender's buffer cannot be read", other, r.rank, r.tag);
+    case Err::no_mem: return fail(err, "no memory for a message of %ld bytes to this rank itself", static_cast<long>(bytes));
     default: return err;
     }
 }
 
-Err finish(Process& p, Request& r, Status* s) {
-    if (r.flags & Request::shared || r.state.load(std::memory_order_relaxed) == Request::inactive) {
-        if (s != nullptr) {
-            const int32_t keep = s->error;
-            *s = obj::empty_status;
-            s->error = keep;
-        }
-        return Err::ok;
-    }
-    Err err = static_cast<Err>(r.error);
+Err outcome(Request& r, Status* s) {
+    Err err = Err::ok;
     Status result = obj::empty_status;
-    if (r.flags & Request::special) {
-        if (r.ops->finish != nullptr) {
+    if (!(r.flags & Request::shared) && r.state.load(std::memory_order_relaxed) != Request::inactive) {
+        err = static_cast<Err>(r.error);
+        if (r.flags & Request::special) {
             result.error = r.error;
-            err = r.ops->finish(r, result);
+            if (r.ops->finish != nullptr) err = r.ops->finish(r, result);
+        } else {
+            if ((r.flags & (Request::is_recv | Request::cancelled)) == Request::is_recv) fill(&result, r.rank, r.tag, r.count);
+            if (WEFT_UNLIKELY(err != Err::ok)) (void)why_failed(r, r.count);
         }
         if (r.flags & Request::cancelled) result.cancelled = 1;
-    } else {
-        if (r.flags & Request::cancelled) result.cancelled = 1;
-        else if (r.flags & Request::is_recv) {
-            result.source = r.rank;
-            result.tag = r.tag;
-            result.bytes = r.count;
-        }
-        if (WEFT_UNLIKELY(err != Err::ok)) (void)why_failed(r, r.count);
     }
     if (s != nullptr) {
         result.error = s->error;
         *s = result;
     }
+    return err;
+}
+
+Err finish(Process& p, Request& r, Status* s) {
+    const bool idle = (r.flags & Request::shared) || r.state.load(std::memory_order_relaxed) == Request::inactive;
+    Err err = outcome(r, s);
+    if (idle) return err;
     if (r.flags & Request::persistent) {
         r.error = 0;
         r.flags &= static_cast<uint16_t>(~Request::cancelled);
@@ -142,6 +130,7 @@ Request* make_special(Process& p, Comm* c, const obj::RequestOps* ops, void* ext
     }
     memset(static_cast<void*>(r), 0, sizeof *r);
     r->kind = Kind::request;
+    r->lane = Lane::number;
     r->flags = Request::special;
     r->comm = c;
     r->ops = ops;
@@ -154,19 +143,20 @@ Request* make_special(Process& p, Comm* c, const obj::RequestOps* ops, void* ext
 }
 
 void complete_special(Process& p, Request& r, Err e) {
+    Lane& lane = lane_of(p, r);  // asked now: once complete, the request is its owner's, who may free it
     bool orphan;
     {
-        LaneGuard g(lane_of(p, r));
+        LaneGuard g(lane);
         r.error = static_cast<uint8_t>(e);
         orphan = (r.flags & Request::orphan) != 0;
         if (!orphan) r.state.store(Request::complete, std::memory_order_release);  // pairs with Request::done()
     }
     if (!orphan) {
-        lane::wake_sleepers(lane_of(p, r));
+        lane::wake_sleepers(lane);
         return;
     }
     if (r.ops->free != nullptr) r.ops->free(r);
-    LaneGuard g(lane_of(p, r));
+    LaneGuard g(lane);
     free_request_block(g, r);
 }
 

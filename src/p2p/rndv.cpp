@@ -9,6 +9,7 @@
 namespace weft::p2p {
 
 namespace shm = wire::shm;
+using shm::Mover;
 using shm::Transfer;
 using type::Buffer;
 using wire::Cell;
@@ -20,27 +21,30 @@ namespace {
 constexpr uint32_t rounds_to_fallback = 500;
 
 // CMA to this peer's memory does not work: from now on eager messages of any size are better.
-void forgo_attach(Lane& l, int peer) {
-    l.peers[peer].attach = -1;
+void forgo_cma(Lane& l, int peer) {
+    l.peer(peer).cma.store(-1, std::memory_order_relaxed);
     l.want_eager(INT32_MAX);
 }
 
-bool may_attach(LaneGuard& g, int peer, uint64_t address) {
+bool may_cma(LaneGuard& g, int peer, uint64_t address) {
     Lane& l = g.lane;
-    int8_t& attach = l.peers[peer].attach;
-    if (attach == 0) {
-        if (l.limits.attach && shm::can_attach(l.shm.pid(peer), address)) attach = 1;
-        else forgo_attach(l, peer);
+    std::atomic<int8_t>& cma = l.peer(peer).cma;
+    if (cma.load(std::memory_order_relaxed) == 0) {
+        if (l.limits.cma && shm::can_cma(l.pid(peer), address)) cma.store(1, std::memory_order_relaxed);
+        else forgo_cma(l, peer);
     }
-    return attach > 0;
+    return cma.load(std::memory_order_relaxed) > 0;
 }
 
+// Block of a CMA get: small enough to leave blocks for the sender should it call MPI, large enough to hide the system call (about a
+// microsecond).
+constexpr uint32_t get_block = 256 * 1024;
+
 // Bytes that each side claims at a time by split CMA, in whole pages: a third of the message, so that the faster side copies the last
-// third, too; at most 256 KiB, which is enough to hide the time of the system call.
-uint32_t cma_block(int64_t bytes) {
-    constexpr int64_t largest = 256 * 1024;
+// third, too; at most that of a get.
+uint32_t split_block(int64_t bytes) {
     const int64_t third = (bytes / 3 + 4095) & ~int64_t{4095};
-    return static_cast<uint32_t>(third < 4096 ? 4096 : third < largest ? third : largest);
+    return third < 4096 ? 4096 : third < get_block ? static_cast<uint32_t>(third) : get_block;
 }
 
 // A record with the `shared` descriptor or, where that is null, with one of its own. Null when out of memory.
@@ -62,7 +66,7 @@ Rndv* make_record(LaneGuard& g, Request& r, int peer, Transfer* shared, bool sen
 void free_record(LaneGuard& g, Rndv& m, Link* before) {
     Lane& l = g.lane;
     if (!m.shared) l.transfer_pool.give(m.transfer);
-    else if (m.sending) l.transfers_free[l.transfers_free_count++] = static_cast<uint16_t>(m.transfer - l.shm.transfer(l.self, 0));
+    else if (m.sending) l.transfers_free[l.transfers_free_count++] = static_cast<uint16_t>(m.transfer - l.transfer(l.self, 0));
     l.rndvs.remove(&m, before);
     l.work.fetch_sub(1, std::memory_order_relaxed);
     (void)l.rndv_ids.take(m.id);
@@ -70,18 +74,18 @@ void free_record(LaneGuard& g, Rndv& m, Link* before) {
 }
 
 // Sender, pipelined copy: sends the next block. False when the wire is full or all blocks are claimed.
-bool send_data(LaneGuard& g, Rndv& m) {
+bool send_block(LaneGuard& g, Rndv& m) {
     Lane& l = g.lane;
     Transfer& t = *m.transfer;
-    const bool given_back = WEFT_UNLIKELY(t.refused.load(std::memory_order_relaxed) != 0);
-    if ((t.claimed.load(std::memory_order_relaxed) >= t.limit && !given_back) || !l.peers[m.peer].pending.empty()) return false;
+    const bool refused = WEFT_UNLIKELY(t.any_refused.load(std::memory_order_relaxed) != 0);
+    if ((t.claimed.load(std::memory_order_relaxed) >= t.limit && !refused) || !l.peers[m.peer].pending.empty()) return false;
     Cell* c = l.reserve(m.peer);
     if (c == nullptr) return false;
-    Data q{};
+    RndvData q{};
     const auto size = static_cast<uint64_t>(l.limits.block < l.largest_chunk(m.peer) ? l.limits.block : l.largest_chunk(m.peer));
     char* to = l.reserve_bulk(m.peer, size < t.limit ? size : t.limit, &q.ref);
     uint64_t at = t.limit, n = 0;
-    if (to != nullptr && !(given_back && shm::take_back(t, size, &at, &n))) {
+    if (to != nullptr && !(refused && shm::claim_refused(t, size, &at, &n))) {
         at = shm::claim(t, size);
         n = t.limit - at < size ? t.limit - at : size;
     }
@@ -109,14 +113,14 @@ bool send_data(LaneGuard& g, Rndv& m) {
 }
 
 // Copies a block by CMA, if one is left and the kernel permits it.
-bool attach(LaneGuard& g, Rndv& m) {
+bool move_by_cma(LaneGuard& g, Rndv& m) {
     Lane& l = g.lane;
     Transfer& t = *m.transfer;
     if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;  // not read earlier: the line is written by both sides
-    if (!may_attach(g, m.peer, m.sending ? t.to : t.from)) return false;
-    const uint64_t n = shm::attach_block(t, l.shm.pid(m.peer), m.sending ? Transfer::sender : Transfer::receiver);
-    if (WEFT_UNLIKELY(t.refused.load(std::memory_order_relaxed) != 0)) forgo_attach(l, m.peer);
-    l.counters.attached_bytes += n;
+    if (!may_cma(g, m.peer, m.sending ? t.to : t.from)) return false;
+    const uint64_t n = shm::cma_block(t, l.pid(m.peer), m.sending ? Transfer::sender : Transfer::receiver);
+    if (WEFT_UNLIKELY(t.any_refused.load(std::memory_order_relaxed) != 0)) forgo_cma(l, m.peer);
+    l.counters.cma_bytes += n;
     l.notify(m.peer);  // the peer may wait for the last block
     return n != 0;
 }
@@ -130,19 +134,26 @@ bool sender_is_away(Lane& l, const Rndv& m) {
     return idle >= rounds_to_fallback;
 }
 
-// Moves a block of an accepted transfer by its current mover. `waited`: an older transfer of this round waits for its sender; only
-// that one counts rounds, as the sender moves its transfers one after the other.
+// The mover of a transfer: chosen once, by the receiver, which knows both buffers. `cma`: it works between the two.
+Mover choose_mover(const Lane& l, bool cma) { return cma && l.limits.split_cma ? Mover::split_cma : Mover::pipelined; }
+
+// The mover of this side's next block: the transfer's, but a CMA get while the sender of a pipelined copy is away. `waited`: an older
+// transfer of this round waits for its sender; only that one counts rounds, as the sender moves its transfers one after the other.
+Mover mover_now(Lane& l, const Rndv& m, bool& waited) {
+    const Mover mover = m.transfer->mover.load(std::memory_order_relaxed);
+    if (mover != Mover::pipelined || m.sending || m.transfer->to == 0 || waited) return mover;
+    waited = true;
+    return sender_is_away(l, m) ? Mover::cma_get : mover;
+}
+
+// Moves a block of a transfer. All movers claim from the same descriptor, so each block may have another.
 bool move_block(LaneGuard& g, Rndv& m, bool& waited) {
-    const Transfer& t = *m.transfer;
-    const bool pipelined = t.block == 0 || t.refused.load(std::memory_order_relaxed) != 0;
-    if (m.sending && pipelined) return send_data(g, m);
-    if (t.to == 0) return false;
-    if (pipelined) {
-        if (waited) return false;
-        waited = true;
-        if (!sender_is_away(g.lane, m)) return false;
+    switch (mover_now(g.lane, m, waited)) {
+    case Mover::pipelined: return m.sending && send_block(g, m);   // the receiver's part is arrive_data()
+    case Mover::cma_get: return !m.sending && move_by_cma(g, m);
+    case Mover::split_cma: return move_by_cma(g, m);
     }
-    return attach(g, m);
+    return false;
 }
 
 // Sets the request's error. The side with the bad buffer gets Err::buffer. If the receiver's is bad, the sender reports success; if
@@ -184,41 +195,40 @@ bool push_rts(LaneGuard& g, int peer, Request& r) {
     if (c == nullptr) return false;
     const Buffer b = buffer_of(r);
     Rts o{b.bytes(), 0, Unexpected::no_transfer, 0};
-    if (l.on_shm(peer) && l.transfers_free_count != 0) o.transfer = l.transfers_free[--l.transfers_free_count];
+    if (l.can(peer, wire::shared_descriptors) && l.transfers_free_count != 0) o.transfer = l.transfers_free[--l.transfers_free_count];
     const bool shared = o.transfer != Unexpected::no_transfer;
-    Rndv* m = make_record(g, r, peer, shared ? l.shm.transfer(l.self, o.transfer) : nullptr, true, o.bytes);
+    Rndv* m = make_record(g, r, peer, shared ? l.transfer(l.self, o.transfer) : nullptr, true, o.bytes);
     if (m == nullptr) out_of_memory(o.bytes, peer);
     o.send = m->id;
-    shm::offer(*m->transfer, b.dense() && shared ? b.data() : nullptr, static_cast<uint64_t>(o.bytes));
+    shm::put_rts(*m->transfer, b.dense() && shared ? b.data() : nullptr, static_cast<uint64_t>(o.bytes));
     ++l.counters.sent_large;
-    ++l.peers[peer].awaiting;
+    ++state_of(g, peer).awaiting;
     memcpy(c->payload, &o, sizeof o);
     l.commit(peer, c, Header{rts, sizeof o, 0, r.comm->rank, r.tag, context_of(r)});
     return true;
 }
 
-void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o) {
+void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o, int64_t limit) {
     Lane& l = g.lane;
     const Buffer b = buffer_of(r);
-    const int64_t limit = received(r, o.bytes);
     const bool shared = o.transfer != Unexpected::no_transfer;
-    if (WEFT_UNLIKELY(o.bytes < 0 || (shared && (o.transfer >= shm::transfers_per_rank || !l.on_shm(peer))))) damaged(peer, "an RTS");
-    Rndv* m = make_record(g, r, peer, shared ? l.shm.transfer(peer, o.transfer) : nullptr, false, limit);
+    if (WEFT_UNLIKELY(o.bytes < 0 || (shared && (o.transfer >= shm::transfers_per_rank || !l.can(peer, wire::shared_descriptors))))) damaged(peer, "an RTS");
+    Rndv* m = make_record(g, r, peer, shared ? l.transfer(peer, o.transfer) : nullptr, false, limit);
     if (m == nullptr) out_of_memory(o.bytes, peer);
-    l.peers[peer].idle = 0;
+    state_of(g, peer).idle = 0;
     l.arriving += limit;
     ++l.peers[peer].awaiting;  // its data may lie behind unexpected messages, so must_drain() must hold
     Transfer& t = *m->transfer;
     if (!shared) {
-        shm::offer(t, nullptr, static_cast<uint64_t>(o.bytes));
-        shm::accept(t, nullptr, static_cast<uint64_t>(limit), 0);
+        shm::put_rts(t, nullptr, static_cast<uint64_t>(o.bytes));
+        shm::put_cts(t, nullptr, static_cast<uint64_t>(limit), Mover::pipelined);
         send_cts(g, peer, o.send, m->id, limit);
         return;
     }
-    // The mover is chosen here, once.
-    const bool attachable = limit > 0 && b.dense() && t.from != 0 && may_attach(g, peer, t.from);
+    const bool cma = limit > 0 && b.dense() && t.from != 0 && may_cma(g, peer, t.from);
+    const Mover mover = choose_mover(l, cma);
     t.receive = m->id;
-    shm::accept(t, attachable ? b.data() : nullptr, static_cast<uint64_t>(limit), attachable && l.limits.split_cma ? cma_block(limit) : 0);
+    shm::put_cts(t, cma ? b.data() : nullptr, static_cast<uint64_t>(limit), mover, mover == Mover::split_cma ? split_block(limit) : get_block);
     l.notify(peer);
 }
 
@@ -227,10 +237,10 @@ void arrive_cts(LaneGuard& g, int peer, const Cts& q) {
     const bool fits = m != nullptr && m->sending && !m->shared && m->peer == peer && q.limit >= 0 && q.limit <= m->bytes;
     if (WEFT_UNLIKELY(!fits)) damaged(peer, "a CTS");
     m->other = q.receive;
-    shm::accept(*m->transfer, nullptr, static_cast<uint64_t>(q.limit), 0);
+    shm::put_cts(*m->transfer, nullptr, static_cast<uint64_t>(q.limit), Mover::pipelined);
 }
 
-void arrive_data(LaneGuard& g, int peer, const Data& q, const char* chunk) {
+void arrive_data(LaneGuard& g, int peer, const RndvData& q, const char* chunk) {
     Lane& l = g.lane;
     auto* m = static_cast<Rndv*>(l.rndv_ids.find(q.receive));
     const bool ours = m != nullptr && !m->sending && m->request != nullptr && m->peer == peer;
@@ -254,7 +264,7 @@ bool move_transfers(LaneGuard& g, bool busy) {
         auto* m = static_cast<Rndv*>(n);
         n = n->next;
         const Transfer& t = *m->transfer;
-        if (m->request != nullptr && shm::accepted(t)) {
+        if (m->request != nullptr && shm::has_cts(t)) {
             if (!moved) moved = move_block(g, *m, waited);
             if (m->sending ? shm::all_left(t) : shm::all_arrived(t)) {
                 end_transfer(g, *m);

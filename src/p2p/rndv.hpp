@@ -23,12 +23,12 @@ static_assert(sizeof(Rndv) <= 64);
 
 // Sender: sends an RTS for `r`. False when the wire is full.
 bool push_rts(LaneGuard&, int peer, Request& r);
-// Receiver: `r` has matched this RTS; sends the CTS. Ends the job when out of memory.
-void accept_rts(LaneGuard&, Request& r, int peer, const Rts& o);
+// Receiver: `r` has matched this RTS, and takes `limit` bytes; chooses the mover and sends the CTS. Ends the job when out of memory.
+void accept_rts(LaneGuard&, Request& r, int peer, const Rts& o, int64_t limit);
 // Sender: the CTS has come as a cell, because the descriptor is not shared.
 void arrive_cts(LaneGuard&, int peer, const Cts&);
 // Receiver: data by pipelined copy.
-void arrive_data(LaneGuard&, int peer, const Data&, const char* chunk);
+void arrive_data(LaneGuard&, int peer, const RndvData&, const char* chunk);
 
 // Moves one block, of the oldest transfer that can move one, and completes finished transfers. `busy`: messages have just arrived.
 bool move_transfers(LaneGuard&, bool busy);

@@ -10,9 +10,14 @@ namespace weft::p2p {
 // All other sends: full ring, larger, synchronous, noncontiguous, by socket, to self, MPI_PROC_NULL.
 Err send_slow(Process&, Comm&, Buffer, Envelope, Mode);
 Err isend_slow(Process&, Comm&, Buffer, Envelope, Mode, Request** out);
-// Sends or queues the prepared `r`. With `copy_self` a message to this rank itself is copied and complete at once; without, it
-// stays in the user's buffer and completes when it is received.
-Err start_send(LaneGuard&, Request& r, const obj::Route& to, bool copy_self);
+// The same for a prepared request, which is not freed on failure.
+Err start_send(LaneGuard&, Request& r);
+
+// Who sends: a blocking call; a nonblocking one; the queue of a peer, whose first message it is.
+enum class Call : uint8_t { blocking, nonblocking, queue };
+// Chooses the protocol of a message of `bytes` bytes that is not sent by send_inline(). The only place where its size is compared with
+// thresholds, once per message; `queued` says that other sends wait for the peer, and the choice is made when this one is their first.
+Protocol choose(Lane&, const obj::Route& to, const Buffer&, int64_t bytes, bool sync, Call);
 
 // ≤ 45 instructions, no call, one release store. False: nothing happened, take the slow path.
 // `bytes` of dense data.
@@ -28,15 +33,15 @@ WEFT_INLINE bool send_inline(Process& p, const Comm& c, const void* data, int64_
     lane::LaneTry guard(l);
     if (WEFT_UNLIKELY(!guard)) return false;
     if (WEFT_LIKELY(to.way == obj::Route::shm)) {
-        wire::shm::Shm::Out& o = l.shm.out[to.peer];
+        wire::shm::Shm::Out& o = l.shm.to(to.index);
         wire::Cell* cell = l.shm.reserve_known(o);
         if (WEFT_UNLIKELY(cell == nullptr)) return false;
         copy_small(cell->payload, anonymous(data), static_cast<size_t>(bytes));
-        l.shm.commit(to.peer, o, cell, header());
+        l.shm.commit(to.index, o, cell, header());
     } else {
-        wire::Cell* cell = l.null->reserve(to.peer);
+        wire::Cell* cell = l.null->reserve(to.index);
         copy_small(cell->payload, anonymous(data), static_cast<size_t>(bytes));
-        l.null->commit(to.peer, cell, header());
+        l.null->commit(to.index, cell, header());
     }
     return true;
 }

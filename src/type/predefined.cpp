@@ -29,14 +29,14 @@ constexpr uint32_t density(Elem value, Elem index, int size, int extent) {
 }
 
 constexpr Type make(int i) {
-    if (i == 0) return Type{{Kind::bad_handle, 0}, 0, 1, 0, 0, 0, 0, 0, {1}, Elem::none, Elem::none, 0, nullptr, nullptr};
+    if (i == 0) return Type{{Kind::bad_handle, 0, 0}, 0, 1, 0, 0, 0, 0, 0, {1}, Elem::none, Elem::none, 0, nullptr, nullptr};
     if (i == 1)
-        return Type{{Kind::null_handle, null_id}, Type::named, 1, 0, 0, 0, 0, 0, {1}, Elem::none, Elem::none, 0, nullptr, nullptr};
+        return Type{{Kind::null_handle, 0, null_id}, Type::named, 1, 0, 0, 0, 0, 0, {1}, Elem::none, Elem::none, 0, nullptr, nullptr};
     const Row& r = rows[i - 2];
     uint32_t flags = always | density(r.elem, r.index, r.size, r.extent);
     Layout* layout = flags & Type::contiguous ? nullptr : const_cast<Layout*>(&short_int_layout);
     int64_t true_extent = r.index == Elem::none ? r.size : pair_layout(r.elem, r.index).span;
-    return Type{{Kind::type, r.id}, flags, r.align, r.size, r.extent, 0, 0, true_extent, {1}, r.elem, r.index, 0, layout, nullptr};
+    return Type{{Kind::type, 0, r.id}, flags, r.align, r.size, r.extent, 0, 0, true_extent, {1}, r.elem, r.index, 0, layout, nullptr};
 }
 
 template <size_t... I>

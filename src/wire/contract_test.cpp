@@ -319,7 +319,7 @@ TEST(Shm, PollingResumesWithTraffic) {
     const bool can_fence = os::register_fence();
     ASSERT_EQ(a.open(static_cast<char*>(memory.get()), 2, 0, can_fence), Err::ok);
     ASSERT_EQ(b.open(static_cast<char*>(memory.get()), 2, 1, can_fence), Err::ok);
-    const auto polled = [&] { return a.out[1].control->polled.load(); };
+    const auto polled = [&] { return a.to(1).control->polled.load(); };
     std::vector<Message> got;
     const auto sends = [&](int n) {
         for (int i = 0; i < n; ++i) {

@@ -14,6 +14,12 @@ namespace weft::wire {
 inline constexpr int inline_bytes = 48;  // payload that shares the header's cache line
 inline constexpr uint8_t has_bulk = 0x80;   // header flag: a chunk belongs to the cell, whose payload starts with a BulkRef
 
+// What a wire can do besides moving cells and chunks; each wire has its own in `can`. Put and get are to come.
+enum Can : uint8_t {
+    shared_memory = 1,        // its processes see each other's stores
+    shared_descriptors = 2,   // and the descriptors of rendezvous (wire/shm/transfer.hpp)
+};
+
 // The header of a cell, unpacked.
 struct Header {
     uint8_t kind;      // of message, defined by the protocol (p2p/protocol.hpp)

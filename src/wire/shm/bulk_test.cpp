@@ -52,7 +52,7 @@ struct End {
         if (c == nullptr) return undo();
         BulkRef ref{};
         char* to = shm.reserve_bulk(1 - me, n, &ref);
-        const bool is_awaited = shm.out[1 - me].awaited;
+        const bool is_awaited = shm.to(1 - me).awaited;
         if (to != nullptr && chunks % 4 == 3) {
             shm.discard(1 - me, c);
             to = shm.reserve_bulk(1 - me, n, &ref);
@@ -94,7 +94,7 @@ struct End {
         bool arrive(int peer, const Header& h, const char* payload, const char* bulk) { return e.arrive(peer, h, payload, bulk); }
     };
     template <uint32_t burst>
-    bool poll() { return shm.poll_from<burst>(shm.in[1 - me], Sink{*this}); }
+    bool poll() { return shm.poll_from<burst>(shm.from(1 - me), Sink{*this}); }
 
 private:
     uint32_t value = 0;

@@ -7,43 +7,38 @@ namespace weft::wire::shm {
 Err Pool::open(int pairs) {
     count_ = pairs;
     const uint32_t blocks = blocks_for(pairs);
-    pairs_ = static_cast<Pair*>(malloc(static_cast<size_t>(pairs) * sizeof(Pair)));
     blocks_ = static_cast<Block*>(malloc(blocks * sizeof(Block)));
-    if (pairs_ == nullptr || blocks_ == nullptr) return fail(Err::no_mem, "no memory for the pool of %d peers", pairs);
-    for (int i = 0; i < pairs; ++i) pairs_[i] = Pair{nullptr, nullptr, block_bytes, 0, 0, none, none, none, 0, none, false};
+    if (blocks_ == nullptr) return fail(Err::no_mem, "no memory for the pool of %d peers", pairs);
     without_ = static_cast<uint32_t>(pairs);
     free_count_ = blocks;
     recent_count_ = 0;
-    free_ = first_ = last_ = none;
+    free_ = none;
+    made_ = first_ = last_ = nullptr;
     for (uint32_t b = blocks; b-- > 0;) push(static_cast<uint16_t>(b));   // so that the block with the lowest address is used first
     return Err::ok;
 }
 
-void Pool::connect(int pair, const uint32_t* tail, const std::atomic<uint32_t>* consumed) {
-    pairs_[pair].tail = tail;
-    pairs_[pair].consumed = consumed;
+void Pool::connect(Pair& p) {
+    p.next_made = made_;
+    made_ = &p;
 }
 
 void Pool::close() {
-    ::free(pairs_);
     ::free(blocks_);
-    pairs_ = nullptr;
     blocks_ = nullptr;
 }
 
-uint32_t Pool::reserve(int pair, uint32_t bytes) {
-    Pair& p = pairs_[pair];
+uint32_t Pool::reserve(Pair& p, uint32_t bytes) {
     const uint32_t room = round_line(bytes);
     if (p.used + room > block_bytes && !next_block(p)) return nowhere;
     p.reserved = p.used + room;
     return p.current * block_bytes + p.used;
 }
 
-bool Pool::has_room(int pair, uint32_t chunks, uint32_t bytes) {
-    Pair& p = pairs_[pair];
+bool Pool::has_room(Pair& p, uint32_t chunks, uint32_t bytes) {
     const uint32_t room = round_line(bytes), per_block = block_bytes / room, here = (block_bytes - p.used) / room;
     if (chunks <= here) return true;
-    take_back(p);
+    free_consumed(p);
     return (chunks - here + per_block - 1) / per_block <= may_take(p);
 }
 
@@ -57,7 +52,7 @@ static bool is_read(uint32_t after, uint32_t tail, uint32_t unread_cells) { retu
 
 // Makes an empty block current.
 bool Pool::next_block(Pair& p) {
-    take_back(p);
+    free_consumed(p);
     if (p.oldest == none && p.current != none && is_read(p.after, *p.tail, unread(p.tail, p.consumed))) {
         give(p.current);
         p.current = none;
@@ -76,8 +71,8 @@ bool Pool::next_block(Pair& p) {
     return true;
 }
 
-// Takes back the full blocks that the reader has consumed.
-void Pool::take_back(Pair& p) {
+// Frees the full blocks that the reader has consumed.
+void Pool::free_consumed(Pair& p) {
     if (p.oldest == none) return;
     const uint32_t cells = unread(p.tail, p.consumed);
     while (p.oldest != none && is_read(blocks_[p.oldest].after, *p.tail, cells)) {
@@ -100,23 +95,22 @@ void Pool::retire_current(Pair& p) {
 }
 
 void Pool::list(Pair& p) {
-    const auto self = static_cast<uint16_t>(&p - pairs_);
     p.listed = true;
-    p.next = none;
-    if (first_ == none) first_ = self;
-    else pairs_[last_].next = self;
-    last_ = self;
+    p.next = nullptr;
+    if (first_ == nullptr) first_ = &p;
+    else last_->next = &p;
+    last_ = &p;
 }
 
-// Takes back consumed blocks of another pair that holds full ones, which may not have sent for long. One pair per call, in turn,
+// Frees consumed blocks of another pair that holds full ones, which may not have sent for long. One pair per call, in turn,
 // because each reads a cache line that another rank writes.
 void Pool::look_at_another(const Pair& than) {
-    for (int tries = 0; tries < 2 && first_ != none; ++tries) {
-        Pair& p = pairs_[first_];
+    for (int tries = 0; tries < 2 && first_ != nullptr; ++tries) {
+        Pair& p = *first_;
         first_ = p.next;
-        if (first_ == none) last_ = none;
+        if (first_ == nullptr) last_ = nullptr;
         p.listed = false;
-        if (&p != &than) take_back(p);
+        if (&p != &than) free_consumed(p);
         if (p.oldest != none) list(p);
         if (&p != &than) return;
     }
@@ -160,7 +154,7 @@ bool Pool::is_sound() const {
     const uint32_t blocks = blocks_for(count_);
     auto* seen = static_cast<bool*>(calloc(blocks, sizeof(bool)));
     if (seen == nullptr) return false;
-    uint32_t found = 0, without = 0;
+    uint32_t found = 0, holding = 0;
     bool twice = false;
     const auto see = [&](uint16_t b) {
         twice |= b >= blocks || seen[b];
@@ -171,16 +165,16 @@ bool Pool::is_sound() const {
     for (uint32_t i = 0; i < recent_count_; ++i) see(recent_[i]);
     const bool counted = found == free_count_;
     bool held = true;
-    for (int i = 0; i < count_; ++i) {
-        const Pair& p = pairs_[i];
+    for (const Pair* i = made_; i != nullptr; i = i->next_made) {
+        const Pair& p = *i;
         const uint32_t before = found;
         if (p.current != none) see(p.current);
         for (uint16_t b = p.oldest; b != none && see(b); b = blocks_[b].next) {}
         held &= p.held == found - before && (p.oldest == none || p.listed);
-        without += p.held == 0;
+        holding += p.held != 0;
     }
     ::free(seen);
-    return !twice && counted && held && found == blocks && without == without_ && free_count_ >= without_;
+    return !twice && counted && held && found == blocks && holding + without_ == static_cast<uint32_t>(count_) && free_count_ >= without_;
 }
 
 }  // namespace weft::wire::shm

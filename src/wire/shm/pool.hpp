@@ -25,52 +25,54 @@ inline constexpr uint32_t spare_blocks = 64;          // beside one for each pai
 inline constexpr uint32_t resting_blocks = 12;        // freed blocks that are not reused yet; docs/experiments/014-pool.md
 
 class Pool {
+    static constexpr uint16_t none = UINT16_MAX;
+
 public:
     static constexpr uint32_t nowhere = UINT32_MAX;
+    // The pool's state of one peer. Lives in the sending end to that peer, from connect() to close().
+    struct Pair {
+        const uint32_t* tail;                       // cells sent, free-running
+        const std::atomic<uint32_t>* consumed;      // cells that the reader is done with
+        Pair* next = nullptr;                       // in the list of pairs with full blocks
+        Pair* next_made = nullptr;
+        uint32_t used = block_bytes;                // bytes of the current block; block_bytes if there is none
+        uint32_t reserved = 0;                      // value of `used` once the chunk reserved last is committed
+        uint32_t after = 0;                         // position after the last cell that refers to the current block
+        uint16_t current = none, oldest = none, newest = none;   // the queue of full blocks
+        uint16_t held = 0;                          // number of blocks: current and full
+        bool listed = false;
+    };
     static constexpr uint32_t round_line(uint32_t n) { return (n + 63) & ~63u; }
     static constexpr uint32_t blocks_for(int pairs) { return static_cast<uint32_t>(pairs) + spare_blocks; }
 
-    // Err::no_mem when out of memory. connect() tells where a pair's `tail` and `consumed` are.
+    // For up to `pairs` pairs. Err::no_mem when out of memory.
     Err open(int pairs);
-    void connect(int pair, const uint32_t* tail, const std::atomic<uint32_t>* consumed);
+    // A new pair, with its `tail` and `consumed` set.
+    void connect(Pair&);
     void close();
 
-    // Offset in the pool of room for `bytes` (1 to block_bytes) for the next chunk of `pair`; nowhere: there is no room now.
+    // Offset in the pool of room for `bytes` (1 to block_bytes) for the pair's next chunk; nowhere: there is no room now.
     // The room counts as used only after commit().
-    uint32_t reserve(int pair, uint32_t bytes);
+    uint32_t reserve(Pair&, uint32_t bytes);
     // Marks the chunk reserved last as used: the pair's cell at `tail` - 1 refers to it.
-    void commit(int pair) {
-        Pair& p = pairs_[pair];
+    void commit(Pair& p) {
         p.used = p.reserved;
         p.after = *p.tail;
     }
     // Whether `chunks` chunks of up to `bytes` each are certain to find room now.
-    bool has_room(int pair, uint32_t chunks, uint32_t bytes);
+    bool has_room(Pair&, uint32_t chunks, uint32_t bytes);
 
-    // For tests: whether the invariant holds; blocks that a pair holds; free blocks.
+    // For tests: whether the invariant holds; free blocks.
     bool is_sound() const;
-    uint32_t held(int pair) const { return pairs_[pair].held; }
     uint32_t free() const { return free_count_; }
 
 private:
-    static constexpr uint16_t none = UINT16_MAX;
-    struct Pair {
-        const uint32_t* tail;                       // cells sent, free-running
-        const std::atomic<uint32_t>* consumed;      // cells that the reader is done with
-        uint32_t used;                              // bytes of the current block; block_bytes if there is none
-        uint32_t reserved;                          // value of `used` once the chunk reserved last is committed
-        uint32_t after;                             // position after the last cell that refers to the current block
-        uint16_t current, oldest, newest;           // the queue of full blocks
-        uint16_t held;                              // number of blocks: current and full
-        uint16_t next;                              // in the list of pairs with full blocks
-        bool listed;
-    };
     struct Block {
         uint32_t after;                             // of a full block: position after the last cell that refers to it
         uint16_t next;                              // in the free stack or in a pair's queue
     };
     bool next_block(Pair&);
-    void take_back(Pair&);
+    void free_consumed(Pair&);
     void look_at_another(const Pair& than);
     void list(Pair&);
     uint32_t may_take(const Pair&) const;
@@ -80,15 +82,15 @@ private:
     void push(uint16_t block);
     uint16_t pop_recent();
 
-    Pair* pairs_ = nullptr;
+    Pair* made_ = nullptr;                          // all pairs, for is_sound()
     Block* blocks_ = nullptr;
     int count_ = 0;
     uint32_t free_count_ = 0;
-    uint32_t without_ = 0;                          // pairs that hold no block; one free block is reserved for each, the rest is spare
+    uint32_t without_ = 0;                          // pairs that hold no block, connected or not; one free block is reserved for each, the rest is spare
     uint16_t free_ = none;                          // a stack
     uint16_t recent_[resting_blocks];               // blocks freed last, oldest first; included in free_count_
     uint32_t recent_count_ = 0;
-    uint16_t first_ = none, last_ = none;           // pairs with full blocks, in the order in which they are looked at
+    Pair *first_ = nullptr, *last_ = nullptr;       // pairs with full blocks, in the order in which they are looked at
 };
 
 }  // namespace weft::wire::shm

@@ -1,13 +1,12 @@
 #include "wire/shm/shm.hpp"
 
 #include <cstdlib>
-#include <cstring>
 
 #include "os/memory.hpp"
 
 namespace weft::wire::shm {
 
-Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, bool claim_lines) {
+Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, bool claim_lines, const int32_t* peers) {
     base_ = base;
     layout_ = Layout{node_ranks};
     ranks = node_ranks;
@@ -15,47 +14,51 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, bool cl
     claim.start(claim_lines);
     can_fence_.store(can_fence, std::memory_order_relaxed);
     all_polled.store(ranks <= always_polled || !can_fence, std::memory_order_relaxed);
-    const auto n = static_cast<size_t>(ranks);
-    out = static_cast<Out*>(aligned_alloc(64, n * sizeof(Out)));
-    in = static_cast<In*>(aligned_alloc(64, n * sizeof(In)));
-    active = static_cast<int*>(calloc(n, sizeof(int)));
-    if (out == nullptr || in == nullptr || active == nullptr)
-        return fail(Err::no_mem, "no memory for the ends of %d rings", ranks);
+    peers_ = peers;
+    ends_.none.out.control = ends_.none.in.control = &no_control_;
+    ends_.none.in.cells = &no_cell_;
+    static_assert(turn(0) == 1, "no_cell_ is the next");
+    active_ = static_cast<In**>(malloc(static_cast<size_t>(ranks) * sizeof(In*)));
+    if (!ends_.open(ranks) || active_ == nullptr) return fail(Err::no_mem, "no memory for the ends of %d rings", ranks);
     WEFT_TRY(pool.open(ranks));
     pool_base_ = base + layout_.pool(me);
-    memset(static_cast<void*>(out), 0, n * sizeof(Out));
-    memset(static_cast<void*>(in), 0, n * sizeof(In));
-    for (int p = 0; p < ranks; ++p) {
-        auto* to = reinterpret_cast<Ring*>(base + layout_.ring(p, me));
-        auto* from = reinterpret_cast<Ring*>(base + layout_.ring(me, p));
-        out[p] = Out{to->cells, 0, ring_cells, control(p, me), false, 0, 0};
-        pool.connect(p, &out[p].tail, &out[p].control->consumed);
-        in[p].cells = from->cells;
-        in[p].control = control(me, p);
-        in[p].pool = base + layout_.pool(p);
-        in[p].peer = p;
-        if (all_polled.load(std::memory_order_relaxed) && p != me) activate(p);
-    }
+    if (all_polled.load(std::memory_order_relaxed) && !activate_all()) return fail(Err::no_mem, "no memory to poll %d rings", ranks);
     mailbox(me)->pid.store(os::process_id(), std::memory_order_release);
     return Err::ok;
 }
 
+bool Shm::connect(int peer) {
+    return ends_.make(peer, [&](Ends& e) {
+        e.out.cells = reinterpret_cast<Ring*>(base_ + layout_.ring(peer, me))->cells;
+        e.out.limit = ring_cells;
+        e.out.control = control(peer, me);
+        e.out.blocks.tail = &e.out.tail;
+        e.out.blocks.consumed = &e.out.control->consumed;
+        pool.connect(e.out.blocks);
+        e.in.cells = reinterpret_cast<Ring*>(base_ + layout_.ring(me, peer))->cells;
+        e.in.control = control(me, peer);
+        e.in.pool = base_ + layout_.pool(peer);
+        e.in.index = peer;
+        e.in.peer = peers_ != nullptr ? peers_[peer] : peer;
+    }) != nullptr;
+}
+
 void Shm::close() {
-    free(out);
-    free(in);
-    free(active);
+    ends_.close();
+    free(active_);
     pool.close();
-    out = nullptr;
-    in = nullptr;
-    active = nullptr;
+    active_ = nullptr;
     active_count = 0;
     ranks = 0;
 }
 
 bool Shm::is_sound() const {
+    if (ends_.none.out.limit != 0 || ends_.none.in.head.load(std::memory_order_relaxed) != 0) return false;
     for (int p = 0; p < ranks; ++p) {
-        const Out& o = out[p];
-        const In& i = in[p];
+        const Out& o = to(p);
+        const In& i = from(p);
+        if (!is_connected(p)) continue;
+        if (i.index != p) return false;
         const uint32_t unread = o.tail - o.control->consumed.load(std::memory_order_acquire);
         const uint32_t head = i.head.load(std::memory_order_relaxed);
         if (unread > ring_cells || o.limit - o.tail > ring_cells) return false;
@@ -65,7 +68,9 @@ bool Shm::is_sound() const {
     return ranks == 0 || pool.is_sound();
 }
 
-bool Shm::refresh(Out& o) {
+bool Shm::refresh(int peer) {
+    if (!connect(peer)) return false;
+    Out& o = to(peer);
     if (o.held) return false;
     o.limit = o.control->consumed.load(std::memory_order_acquire) + ring_cells;  // pairs with publish()
     o.over_credit = o.control->over_credit.load(std::memory_order_relaxed);
@@ -75,20 +80,22 @@ bool Shm::refresh(Out& o) {
 }
 
 char* Shm::reserve_bulk(int peer, size_t bytes, BulkRef* ref) {
-    Out& o = out[peer];
-    o.awaited = in[peer].heard;
-    in[peer].heard = false;
+    Out& o = to(peer);
+    In& i = from(peer);
+    o.awaited = i.heard;
+    i.heard = false;
     const auto n = static_cast<uint32_t>(bytes);
-    const uint32_t at = pool.reserve(peer, n);
+    const uint32_t at = pool.reserve(o.blocks, n);
     if (at == Pool::nowhere) return nullptr;
     *ref = BulkRef{at, n};
     return pool_base_ + at;
 }
 
 bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
-    Out& o = out[peer];
-    if (o.limit - o.tail < cells && (!refresh(o) || o.limit - o.tail < cells)) return false;
-    return pool.has_room(peer, cells, static_cast<uint32_t>(chunk));
+    if (reserve(peer) == nullptr) return false;
+    Out& o = to(peer);
+    if (o.limit - o.tail < cells && (!refresh(peer) || o.limit - o.tail < cells)) return false;
+    return pool.has_room(o.blocks, cells, static_cast<uint32_t>(chunk));
 }
 
 void Shm::ring_doorbell(int peer) {
@@ -100,14 +107,24 @@ void Shm::ring_doorbell(int peer) {
     if (d->asleep.load(std::memory_order_seq_cst) != 0) os::futex_wake(d->word);
 }
 
-void Shm::activate(int peer) {
-    In& i = in[peer];
+void Shm::activate(In& i) {
     i.busy = true;
     if (!i.active) {
         i.active = true;
-        active[active_count++] = peer;
+        active_[active_count++] = &i;
     }
     if (unpolled_ == 0) i.control->polled.store(1, std::memory_order_relaxed);
+}
+
+// False when out of memory for some of them.
+bool Shm::activate_all() {
+    bool all = true;
+    for (int p = 0; p < ranks; ++p) {
+        if (p == me) continue;
+        if (connect(p)) activate(from(p));
+        else all = false;
+    }
+    return all;
 }
 
 void Shm::answer_doorbells() {
@@ -115,7 +132,11 @@ void Shm::answer_doorbells() {
     for (int w = 0; w * 64 < ranks; ++w) {
         if (d->doorbells[w].load(std::memory_order_relaxed) == 0) continue;
         uint64_t bits = d->doorbells[w].exchange(0, std::memory_order_acquire);  // pairs with ring_doorbell()
-        for (; bits != 0; bits &= bits - 1) activate(w * 64 + __builtin_ctzll(bits));
+        for (; bits != 0; bits &= bits - 1) {
+            const int peer = w * 64 + __builtin_ctzll(bits);
+            if (WEFT_LIKELY(connect(peer))) activate(from(peer));
+            else d->doorbells[w].fetch_or(bits & -bits, std::memory_order_relaxed);   // out of memory: again later
+        }
     }
     if (++polls_ % 8192 == 0 && active_count > always_polled) sweep();
 }
@@ -124,26 +145,24 @@ void Shm::answer_doorbells() {
 void Shm::sweep() {
     bool any = false;
     for (int k = 0; k < active_count; ++k) {
-        In& i = in[active[k]];
+        In& i = *active_[k];
         if (i.busy) continue;
         i.control->polled.store(0, std::memory_order_relaxed);
         any = true;
     }
     if (any && !os::heavy_fence()) {
-        // Without the fence no ring may go unpolled: from now on all are polled, and doorbells are ignored.
-        all_polled.store(true, std::memory_order_relaxed);
-        for (int p = 0; p < ranks; ++p)
-            if (p != me) activate(p);
+        // Without the fence no ring may stop being polled: from now on all are polled, and doorbells are ignored.
+        if (activate_all()) all_polled.store(true, std::memory_order_release);   // pairs with peek()
         return;
     }
     // A message written before the writer could see polled == 0 is visible now: such a ring stays active.
     int kept = 0;
     for (int k = 0; k < active_count; ++k) {
-        In& i = in[active[k]];
-        if (i.busy || ready(i.peer)) {
+        In& i = *active_[k];
+        if (i.busy || ready(i)) {
             i.busy = false;
             if (unpolled_ == 0) i.control->polled.store(1, std::memory_order_relaxed);
-            active[kept++] = i.peer;
+            active_[kept++] = &i;
         } else {
             i.active = false;
         }
@@ -152,9 +171,9 @@ void Shm::sweep() {
 }
 
 bool Shm::peek() const {
-    if (!all_polled.load(std::memory_order_relaxed)) return true;  // the list of active rings may change: the caller must take the guard
+    if (!all_polled.load(std::memory_order_acquire)) return true;  // the list of active rings may change: the caller must take the guard
     for (int k = 0; k < active_count; ++k)
-        if (ready(active[k])) return true;
+        if (ready(*active_[k])) return true;
     return false;
 }
 
@@ -175,7 +194,7 @@ void Shm::stop_polling() {
     const bool polled = unpolled_ == 0;
     unpolled_ = messages_to_resume;
     if (!polled) return;
-    for (int k = 0; k < active_count; ++k) in[active[k]].control->polled.store(0, std::memory_order_relaxed);
+    for (int k = 0; k < active_count; ++k) active_[k]->control->polled.store(0, std::memory_order_relaxed);
     if (can_fence_.load(std::memory_order_relaxed) && !os::heavy_fence()) can_fence_.store(false, std::memory_order_relaxed);
 }
 
@@ -185,7 +204,7 @@ void Shm::resume_polling() {
         unpolled_ = messages_to_resume;
         return;
     }
-    for (int k = 0; k < active_count; ++k) in[active[k]].control->polled.store(1, std::memory_order_relaxed);
+    for (int k = 0; k < active_count; ++k) active_[k]->control->polled.store(1, std::memory_order_relaxed);
 }
 
 void Shm::sleep(uint32_t seen, uint32_t timeout_us) {

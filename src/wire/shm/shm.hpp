@@ -6,8 +6,12 @@
 // (a bit in the reader's mailbox). The cost of that lies with the reader: before it stops polling a ring it clears `polled`, fences
 // all cores (os::heavy_fence), and polls once more; a writer only loads a flag. The fence interrupts other CPUs (15 us), so after a
 // sleep `polled` stays 0, and writers keep ringing, until 64 messages have come without another sleep.
+//
+// The two ends of a peer are made when they are first needed. Until then its entry points to a sentinel, whose sending end is full and
+// whose receiving end shows a cell that no receive matches; so the short paths leave it to the slow ones without a test of their own.
 #pragma once
 #include "base/copy.hpp"
+#include "base/sparse.hpp"
 #include "os/futex.hpp"
 #include "wire/shm/claim.hpp"
 #include "wire/shm/layout.hpp"
@@ -16,6 +20,8 @@ namespace weft::wire::shm {
 
 struct Shm {
     static constexpr uint32_t mask = ring_cells - 1;
+    static constexpr uint8_t can = shared_memory | shared_descriptors;
+    static constexpr uint32_t chunk_limit = largest_chunk;
     static constexpr int always_polled = 16;   // with at most this many ranks, every ring is always active
 
     // The sending end to one peer.
@@ -24,6 +30,7 @@ struct Shm {
         uint32_t tail;          // next cell to write, free-running
         uint32_t limit;         // first cell that is not known to be free
         Control* control;
+        Pool::Pair blocks;      // of the pool
         bool awaited;           // a chunk from the peer came before the one reserved last, so the peer may wait for this one
         uint32_t held;          // sends are queued for this peer, so reserve() returns null; see hold()
         uint32_t over_credit;   // Control::over_credit as read by the last refresh(); see within_credit()
@@ -34,27 +41,43 @@ struct Shm {
         std::atomic<uint32_t> head;   // next cell to read, free-running; written under the guard, read by any thread
         uint32_t published;           // `consumed` as last stored
         Control* control;
-        const char* pool;             // where `peer`'s chunks lie
-        int32_t peer;
+        const char* pool;             // where the peer's chunks lie
+        int32_t index;                // on this wire
+        int32_t peer;                 // the process's number for it, which sinks are told
         bool active;
         bool busy;                    // had traffic since the last sweep
-        bool heard;                   // a chunk has come since this rank last reserved one for `peer`
+        bool heard;                   // a chunk has come since this rank last reserved one for the peer
     };
 
-    // Maps its structures onto [base, base + Layout::bytes()). Err::no_mem when out of memory.
-    Err open(char* base, int ranks, int me, bool can_fence, bool claim_lines = false);
+    struct Ends {
+        Out out;
+        In in;
+    };
+
+    // Maps its structures onto [base, base + Layout::bytes()). Err::no_mem when out of memory. `peers`: the process's number for each rank
+    // of the wire, kept by the caller; null: the rank.
+    Err open(char* base, int ranks, int me, bool can_fence, bool claim_lines = false, const int32_t* peers = nullptr);
+    // Makes the ends of `peer`, if they are not there. False when out of memory: again later.
+    WEFT_COLD bool connect(int peer);
+    // Any thread.
+    bool is_connected(int peer) const { return ends_.has(peer); }
     void close();
     // For assertions: no ring holds more than it has cells, no end is ahead of the other, the pool is sound.
     bool is_sound() const;
 
-    WEFT_INLINE Cell* reserve(int peer) { return reserve(out[peer]); }
-    WEFT_INLINE void commit(int peer, Cell* c, const Header& h) { commit(peer, out[peer], c, h); }
-    void discard(int, Cell*) {}   // nothing to undo: neither a cell nor a chunk counts as used before commit()
+    WEFT_INLINE Out& to(int peer) const { return ends_[peer].out; }
+    WEFT_INLINE In& from(int peer) const { return ends_[peer].in; }   // any thread
 
-    WEFT_INLINE Cell* reserve(Out& o) {
-        if (WEFT_UNLIKELY(o.tail == o.limit) && !refresh(o)) return nullptr;
-        return &o.cells[o.tail & mask];
+    WEFT_INLINE Cell* reserve(int peer) {
+        Out* o = &to(peer);
+        if (WEFT_UNLIKELY(o->tail == o->limit)) {
+            if (!refresh(peer)) return nullptr;
+            o = &to(peer);
+        }
+        return &o->cells[o->tail & mask];
     }
+    WEFT_INLINE void commit(int peer, Cell* c, const Header& h) { commit(peer, to(peer), c, h); }
+    void discard(int, Cell*) {}   // nothing to undo: neither a cell nor a chunk counts as used before commit()
 
     // The same without reading what the reader has freed since, so without a call.
     WEFT_INLINE Cell* reserve_known(Out& o) { return WEFT_LIKELY(o.tail != o.limit) ? &o.cells[o.tail & mask] : nullptr; }
@@ -65,11 +88,11 @@ struct Shm {
         // Release: pairs with the acquire load in look_at(); the payload and the chunk become visible with it.
         c->word.store(Cell::pack(h) | turn(o.tail), std::memory_order_release);
         ++o.tail;
-        if (h.flags & has_bulk) pool.commit(peer);
+        if (h.flags & has_bulk) pool.commit(o.blocks);
         notify(peer, o);
     }
     // Call after a store that `peer` may be waiting for: rings the doorbell if the peer does not poll.
-    WEFT_INLINE void notify(int peer) { notify(peer, out[peer]); }
+    WEFT_INLINE void notify(int peer) { notify(peer, to(peer)); }
     WEFT_INLINE void notify(int peer, const Out& o) {
         // The reader that clears `polled` fences for us, so a plain load after the store is enough (see sleep_prepare).
         std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -81,7 +104,7 @@ struct Shm {
     // Call after writing the chunk reserved last. If it is small (demoted_bytes) and `peer` seems to wait for it, its lines are demoted
     // to the shared cache, where the reader's loads are faster. Larger chunks gain nothing, as their loads overlap; streams lose.
     WEFT_INLINE void written(int peer, const char* chunk, size_t bytes) {
-        if (out[peer].awaited && bytes <= demoted_bytes) demote(chunk, bytes);
+        if (to(peer).awaited && bytes <= demoted_bytes) demote(chunk, bytes);
     }
     // Whether `cells` cells with a chunk of up to `chunk` bytes each are certain to fit now. Reserves nothing.
     bool has_room(int peer, uint32_t cells, size_t chunk);
@@ -89,23 +112,22 @@ struct Shm {
     // Credit. The reader sets over_credit while it keeps more unexpected bytes of `peer` than its credit. The writer reads the flag
     // together with `consumed`, so only when its ring looks full. While over credit refresh() grants one cell at a time, so the ring
     // looks full at every message and every message reads the flag.
-    void tell_over_credit(int peer, bool over) { in[peer].control->over_credit.store(over, std::memory_order_relaxed); }
+    void tell_over_credit(int peer, bool over) { from(peer).control->over_credit.store(over, std::memory_order_relaxed); }
     bool within_credit(int peer) {
-        Out& o = out[peer];
-        if (o.tail == o.limit) (void)refresh(o);
-        return o.over_credit == 0;
+        if (const Out& o = to(peer); o.tail == o.limit) (void)refresh(peer);
+        return to(peer).over_credit == 0;
     }
 
     // Size up to which messages to this rank, or to `peer`, are better sent eagerly than by rendezvous; 0: not known yet.
     void want_eager(uint32_t bytes) { mailbox(me)->eager_max.store(bytes, std::memory_order_relaxed); }
     uint32_t eager_wanted_by(int peer) const { return mailbox(peer)->eager_max.load(std::memory_order_relaxed); }
 
-    // While held, reserve() returns null for `peer`, so that new sends queue behind those that already wait.
+    // While held, reserve() returns null for `peer`, so that new sends queue behind those that already wait. Its ends must be there.
     void hold(int peer) {
-        out[peer].held = 1;
-        out[peer].limit = out[peer].tail;
+        to(peer).held = 1;
+        to(peer).limit = to(peer).tail;
     }
-    void unhold(int peer) { out[peer].held = 0; }
+    void unhold(int peer) { to(peer).held = 0; }
 
     // A ring's next cell and the word that was read from it. Any thread may look. If head is still `index` once the guard is taken,
     // no other thread has consumed the message, and `word` need not be read again.
@@ -120,8 +142,8 @@ struct Shm {
         return {h, &c, c.word.load(std::memory_order_acquire)};  // pairs with commit()
     }
     WEFT_INLINE static Next look(const In& i) { return look_at(i, i.head.load(std::memory_order_relaxed)); }
-    // Whether `peer`'s next message is there. Any thread; a hint until the guard is taken.
-    WEFT_INLINE bool ready(int peer) const { return look(in[peer]).here(); }
+    // Whether its next message is there. Any thread; a hint until the guard is taken.
+    WEFT_INLINE bool ready(const In& i) const { return look(i).here(); }
     // Whether any message may be there. Any thread.
     bool peek() const;
 
@@ -131,7 +153,7 @@ struct Shm {
         bool moved = false;
         if (WEFT_UNLIKELY(!all_polled.load(std::memory_order_relaxed))) answer_doorbells();
         for (int i = 0; i < active_count; ++i)
-            moved |= poll_from(in[active[i]], sink);
+            moved |= poll_from(*active_[i], sink);
         return moved;
     }
     template <uint32_t burst = 64, class S>
@@ -153,7 +175,7 @@ struct Shm {
             ++h;
         }
         if (h == start) return false;
-        give_back(i, h);
+        free_cells(i, h);
         return true;
     }
     WEFT_INLINE const char* chunk_at(const In& i, BulkRef ref) const {
@@ -188,7 +210,7 @@ struct Shm {
         const uint32_t messages = h - i.published;
         i.published = h;
         i.control->consumed.store(h, std::memory_order_release);  // pairs with refresh() and the pool's looks
-        notify(i.peer);                                           // it may wait for room
+        notify(i.index);                                           // it may wait for room
         if (WEFT_LIKELY(unpolled_ == 0)) return;
         unpolled_ -= messages < unpolled_ ? messages : unpolled_;
         if (unpolled_ == 0) resume_polling();
@@ -211,10 +233,8 @@ struct Shm {
     }
 
     // The lap, from 1 on, modulo 256: never what the cell held a lap ago, and fresh memory holds 0.
-    WEFT_INLINE static uint8_t turn(uint32_t index) { return static_cast<uint8_t>((index >> ring_cells_log2) + 1); }
+    WEFT_INLINE static constexpr uint8_t turn(uint32_t index) { return static_cast<uint8_t>((index >> ring_cells_log2) + 1); }
 
-    Out* out = nullptr;
-    In* in = nullptr;
     int ranks = 0, me = 0;
     int active_count = 0;
     Claim claim{};
@@ -224,14 +244,14 @@ struct Shm {
     static constexpr uint32_t demoted_bytes = 1024;     // docs/experiments/008-who-copies.md
 
 private:
-    bool refresh(Out& o);
+    bool refresh(int peer);
     // Publishes at once that a chunk has been read: the writer may wait for this block.
     void tell_chunk_read(In& i) {
         i.heard = true;
         if (const uint32_t h = i.head.load(std::memory_order_relaxed); h != i.published) publish(i, h);
     }
     // Frees all cells before `h`, and claims their lines where that is on.
-    WEFT_INLINE void give_back(In& i, uint32_t h) {
+    WEFT_INLINE void free_cells(In& i, uint32_t h) {
         if (claim.on)
             for (uint32_t k = i.head.load(std::memory_order_relaxed); k != h; ++k) i.cells[k & mask].payload[inline_bytes - 1] = 0;
         consumed(i, h);
@@ -246,18 +266,23 @@ private:
         BulkRef ref;
         memcpy(&ref, n.cell->payload, sizeof ref);
         if (!sink.arrive(i.peer, header, n.cell->payload, chunk_at(i, ref))) return false;
-        give_back(i, n.index + 1);
+        free_cells(i, n.index + 1);
         tell_chunk_read(i);
         return true;
     }
     WEFT_COLD void ring_doorbell(int peer);
     WEFT_COLD void answer_doorbells();
-    void activate(int peer);
+    void activate(In& i);
+    bool activate_all();
     void sweep();
     void stop_polling();
     WEFT_COLD void resume_polling();
 
-    int* active = nullptr;
+    Sparse<Ends> ends_;
+    Cell no_cell_{{1}, 0, 0, {}};   // of no kind, and always the next: what the sentinel's receiving end shows
+    Control no_control_{};
+    In** active_ = nullptr;
+    const int32_t* peers_ = nullptr;
     char* base_ = nullptr;
     char* pool_base_ = nullptr;
     Layout layout_{0};

@@ -18,10 +18,10 @@ namespace {
 TEST(Transfer, EveryByteIsClaimedOnce) {
     for (uint64_t limit : {uint64_t{1}, uint64_t{4096}, uint64_t{1000003}}) {
         auto t = std::make_unique<Transfer>();
-        offer(*t, nullptr, limit);
-        EXPECT_FALSE(accepted(*t));
-        accept(*t, nullptr, limit, 0);
-        ASSERT_TRUE(accepted(*t));
+        put_rts(*t, nullptr, limit);
+        EXPECT_FALSE(has_cts(*t));
+        put_cts(*t, nullptr, limit, Mover::pipelined);
+        ASSERT_TRUE(has_cts(*t));
         std::vector<std::atomic<uint8_t>> owner(limit);
         auto copier = [&](Transfer::Side side, uint64_t block) {
             for (uint64_t at; (at = claim(*t, block)) < limit;) {
@@ -40,16 +40,16 @@ TEST(Transfer, EveryByteIsClaimedOnce) {
     }
 }
 
-TEST(Transfer, BothSidesCopyByAttach) {
+TEST(Transfer, BothSidesCopyByCma) {
     const int me = os::process_id();
     std::vector<char> from(3'000'001), to(from.size(), 0);
     for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 7);
-    if (!can_attach(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
+    if (!can_cma(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
     auto t = std::make_unique<Transfer>();
-    offer(*t, from.data(), from.size());
-    accept(*t, to.data(), to.size(), 100'000);
-    std::thread sender([&] { while (attach_block(*t, me, Transfer::sender) != 0) {} });
-    while (attach_block(*t, me, Transfer::receiver) != 0) {}
+    put_rts(*t, from.data(), from.size());
+    put_cts(*t, to.data(), to.size(), Mover::split_cma, 100'000);
+    std::thread sender([&] { while (cma_block(*t, me, Transfer::sender) != 0) {} });
+    while (cma_block(*t, me, Transfer::receiver) != 0) {}
     sender.join();
     EXPECT_TRUE(all_arrived(*t));
     EXPECT_EQ(t->fault.load(), Transfer::none);
@@ -59,29 +59,30 @@ TEST(Transfer, BothSidesCopyByAttach) {
 TEST(Transfer, ABadAddressEndsBothSidesAndSaysWhose) {
     const int me = os::process_id();
     std::vector<char> from(100000);
-    if (!can_attach(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
+    if (!can_cma(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
     std::vector<char> to(from.size());
     void* const nowhere = reinterpret_cast<void*>(uintptr_t{16});
     for (Transfer::Side copier : {Transfer::sender, Transfer::receiver})
         for (Transfer::Fault fault : {Transfer::senders_buffer, Transfer::receivers_buffer}) {
             auto t = std::make_unique<Transfer>();
-            offer(*t, fault == Transfer::senders_buffer ? nowhere : from.data(), from.size());
-            accept(*t, fault == Transfer::receivers_buffer ? nowhere : to.data(), from.size(), 4096);
-            while (attach_block(*t, me, copier) != 0) {}
+            put_rts(*t, fault == Transfer::senders_buffer ? nowhere : from.data(), from.size());
+            put_cts(*t, fault == Transfer::receivers_buffer ? nowhere : to.data(), from.size(), Mover::split_cma, 4096);
+            while (cma_block(*t, me, copier) != 0) {}
             EXPECT_TRUE(all_left(*t));
             EXPECT_TRUE(all_arrived(*t));
             EXPECT_EQ(t->fault.load(), fault) << copier;
         }
     auto t = std::make_unique<Transfer>();
-    offer(*t, from.data(), from.size());
-    accept(*t, to.data(), from.size(), 40960);
-    EXPECT_EQ(attach_block(*t, 0x7fffffff, Transfer::receiver), 0u);   // nobody
+    put_rts(*t, from.data(), from.size());
+    put_cts(*t, to.data(), from.size(), Mover::split_cma, 40960);
+    EXPECT_EQ(cma_block(*t, 0x7fffffff, Transfer::receiver), 0u);   // nobody
     EXPECT_EQ(t->fault.load(), Transfer::none);
-    EXPECT_EQ(t->refused.load(), 1u);
+    EXPECT_EQ(t->any_refused.load(), 1u);
+    EXPECT_EQ(t->mover.load(), Mover::pipelined);
     EXPECT_FALSE(all_arrived(*t));
     // The sender takes it all back, in parts.
     uint64_t at, bytes, sum = 0;
-    while (take_back(*t, 30'000, &at, &bytes)) {
+    while (claim_refused(*t, 30'000, &at, &bytes)) {
         EXPECT_EQ(at, sum);
         EXPECT_LE(bytes, 30'000u);
         sum += bytes;

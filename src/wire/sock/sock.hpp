@@ -33,6 +33,7 @@ struct Key {
 };
 
 struct Sock {
+    static constexpr uint8_t can = 0;
     // One datagram: the header and h.bytes of payload, or the whole cell and its chunk.
     struct Datagram {
         Cell cell;
