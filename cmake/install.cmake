@@ -1,9 +1,7 @@
 # What `make install` writes, besides what cmd/ installs itself: headers, the library, pkg-config and module files.
 set(WEFT_INC ${PROJECT_BINARY_DIR}/include)
 install(FILES ${WEFT_INC}/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-if(EXISTS ${PROJECT_SOURCE_DIR}/include/weft.h)
-  install(FILES ${PROJECT_SOURCE_DIR}/include/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 if(TARGET mpi_abi)
   install(TARGETS mpi_abi mpi_abi_static
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -22,7 +20,7 @@ install(FILES ${PROJECT_BINARY_DIR}/installed/modulefile
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/LICENSE.hwloc DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Every document, where the others expect it: a link that works in the source tree works in an installation, too.
-foreach(document IN ITEMS LICENSE README.md CHANGELOG.md CONTRIBUTING.md AGENTS.md bench/README.md tables/README.md)
+foreach(document IN ITEMS LICENSE README.md CHANGELOG.md CONTRIBUTING.md AGENTS.md apps/README.md bench/README.md tables/README.md)
   get_filename_component(folder ${document} DIRECTORY)
   install(FILES ${PROJECT_SOURCE_DIR}/${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()

@@ -19,6 +19,13 @@ const char *weft_api_list(void);
    least 32 characters; a value that is not allowed is given as "?". */
 int weft_setting(int index, const char **name, char *value, const char **origin, const char **what, const char **evidence);
 
+/* The rank that process `rank` of `comm` has among those processes of `comm` that are on the caller's node, in the order of
+   their ranks; MPI_UNDEFINED if it is on another node, or `rank` is MPI_PROC_NULL. It is an index into arrays that the ranks of
+   a node share. Local; its time grows with the ranks before that one, so look each partner up once. Not for
+   intercommunicators (MPI_ERR_COMM). Ranks that WEFT_NODE_RANKS parts are on different nodes. Thread-safe. */
+int MPIX_Comm_node_rank(MPI_Comm comm, int rank, int *node_rank);
+int PMPIX_Comm_node_rank(MPI_Comm comm, int rank, int *node_rank);
+
 #if defined(__cplusplus)
 }
 #endif

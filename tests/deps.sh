@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh [PACKAGE ...]: installs the Debian packages that the build and the tests need and that are not here, and those
 # named (continuous integration adds clang); without root it names them and stops with the command to give.
-packages="g++ make cmake ninja-build libgtest-dev libhwloc-dev valgrind python3 python3-dev python3-venv pkg-config $*"
+packages="g++ make cmake ninja-build libgtest-dev libhwloc-dev valgrind python3 python3-dev python3-venv python3-clang pkg-config $*"
 
 missing=""
 for package in $packages; do
@@ -12,6 +12,8 @@ for package in $packages; do
         libhwloc-dev) [ -e /usr/include/hwloc.h ] && continue ;;
         clang) command -v clang++ >/dev/null 2>&1 && continue ;;
         python3-venv) python3 -c 'import venv, ensurepip' >/dev/null 2>&1 && continue ;;
+        python3-clang) PYTHONPATH="$PYTHONPATH:/usr/lib/python3/dist-packages" python3 -c 'from clang.cindex import Index
+Index.create()' >/dev/null 2>&1 && continue ;;
         python3-dev) python3 -c 'import os, sysconfig, sys
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' >/dev/null 2>&1 && continue ;;
     esac

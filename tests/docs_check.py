@@ -2,7 +2,7 @@
 """Checks what the documents claim against the tree, and the size of the code against what a person can hold in the head.
 
 usage: docs_check.py [ROOT]
-  - every file and function that docs/tour-of-a-send.md names in backquotes exists
+  - every file and function that the documents on the path of a message (FOLLOWED) name in backquotes exists
   - every relative link of every document leads to a file
   - no tracked text holds a path of somebody's machine, or an unfinished mark
   - the documents say the field's words, not the code's older ones
@@ -36,23 +36,24 @@ def text_of(path):
         return None
 
 
-def check_tour(root, sources):
-    tour = root / "docs" / "tour-of-a-send.md"
-    if not tour.exists():
-        return
+FOLLOWED = ("tour-of-a-send.md", "design-of-wires.md", "memory-order.md")
+
+
+def check_names(root, sources):
     code = "\n".join(text for path, text in sources.items() if path.suffix in {".cpp", ".hpp", ".c", ".h", ".py", ".json"})
-    for number, line in enumerate(tour.read_text().splitlines(), 1):
-        for name in re.findall(r"`([^`]+)`", line):
-            where = f"docs/tour-of-a-send.md:{number}"
-            path = re.fullmatch(r"[\w./-]+/[\w.-]+|[\w-]+\.(?:hpp|cpp|c|h|py|json|md)", name)
-            if path and ("." in name.rsplit("/", 1)[-1] or name.endswith("/")):
-                if not any((root / base / name).exists() for base in ("", "src", "gen", "docs")):
-                    breaches.append(f"{where}: {name} is not in the tree")
-                continue
-            function = re.fullmatch(r"(?:[\w]+::)*~?(\w+)\(.*\)", name) or re.fullmatch(r"(?:[\w]+::)+(\w+)", name)
-            if function and not re.search(r"\b" + re.escape(function.group(1)) + r"\b", code):
-                if not re.match(r"P?MPI_", function.group(1)):
-                    breaches.append(f"{where}: {name} is nowhere in the code")
+    named = [(page, number, name) for page in FOLLOWED
+             for number, line in enumerate((root / "docs" / page).read_text().splitlines(), 1) for name in re.findall(r"`([^`]+)`", line)]
+    for page, number, name in named:
+        where = f"docs/{page}:{number}"
+        path = re.fullmatch(r"[\w./-]+/[\w.-]+|[\w-]+\.(?:hpp|cpp|c|h|py|json|md)", name)
+        if path and ("." in name.rsplit("/", 1)[-1] or name.endswith("/")):
+            if not any((root / base / name).exists() for base in ("", "src", "gen", "docs")):
+                breaches.append(f"{where}: {name} is not in the tree")
+            continue
+        function = re.fullmatch(r"(?:[\w]+::)*~?(\w+)\(.*\)", name) or re.fullmatch(r"(?:[\w]+::)+(\w+)", name)
+        if function and not re.search(r"\b" + re.escape(function.group(1)) + r"\b", code):
+            if not re.match(r"P?MPI_", function.group(1)):
+                breaches.append(f"{where}: {name} is nowhere in the code")
 
 
 def check_links(root, sources):
@@ -152,7 +153,7 @@ def main():
         text = text_of(path)
         if text is not None:
             sources[path] = text
-    check_tour(root, sources)
+    check_names(root, sources)
     check_links(root, sources)
     check_words(root, sources)
     check_field_words(root, sources)

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "job.hpp"
+#include "os/message.hpp"
 #include "text.hpp"
 #include "wire/shm/layout.hpp"
 
@@ -20,52 +21,13 @@ namespace {
 
 using namespace weft::boot;
 
-// One message and at most one descriptor.
+// Without waiting.
 ssize_t receive(int sock, void* data, size_t bytes, int* fd) {
-    iovec v{data, bytes};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 4)];
-    msghdr m{};
-    m.msg_iov = &v;
-    m.msg_iovlen = 1;
-    m.msg_control = control;
-    m.msg_controllen = sizeof control;
-    ssize_t n;
-    do n = recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (fd) *fd = -1;
-    if (n < 0) return n;
-    for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count; i++) {
-            int one;
-            memcpy(&one, CMSG_DATA(c) + i * sizeof(int), sizeof one);
-            if (fd && *fd < 0) *fd = one;
-            else close(one);
-        }
-    }
-    return n;
+    return weft::os::receive_message(sock, data, bytes, fd, fd != nullptr ? 1 : 0, false);
 }
 
-bool send(int sock, const void* data, size_t bytes, const int* fds, size_t n_fds) {
-    iovec v{const_cast<void*>(data), bytes};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 3)] = {};
-    msghdr m{};
-    m.msg_iov = &v;
-    m.msg_iovlen = 1;
-    if (n_fds) {
-        m.msg_control = control;
-        m.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-        cmsghdr* c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-        memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
-    }
-    ssize_t n;
-    do n = sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    return n == ssize_t(bytes);
+bool send(int sock, const void* data, size_t bytes, const int* fds, int n_fds) {
+    return weft::os::send_message(sock, data, bytes, fds, n_fds, false);
 }
 
 // The caller of connect, or the maker of a socketpair; pid 0 when it lives in a pid namespace we cannot see.
@@ -198,7 +160,7 @@ bool Job::send_job(Rank& r, std::string* why) {
         r.lifeline = ends[1];
         carry(lifeline, ends[0]);
     }
-    bool sent = r.lifeline >= 0 && send(r.link, &w, sizeof w, fds, n);
+    bool sent = r.lifeline >= 0 && send(r.link, &w, sizeof w, fds, int(n));
     // It has died since it asked: how it ended is told by whoever reaps it.
     if (!sent && r.lifeline >= 0 && errno == EPIPE) sent = true;
     if (!sent) *why = std::string(strerror(errno)) + " (errno " + std::to_string(errno) + ")";

@@ -11,12 +11,12 @@
 namespace weft_cmd {
 namespace {
 
-// A script of bench/: in an installation below libexec, in a build tree where the sources are.
+// A script, named by its place in the sources: in an installation below libexec, in a build tree where the sources are.
 std::string script(const std::string& name) {
-    std::string installed = here() + "/" + WEFT_TO_LIBEXEC + "/weft/bench/" + name;
+    std::string installed = here() + "/" + WEFT_TO_LIBEXEC + "/weft/" + name;
     if (access(installed.c_str(), R_OK) == 0) return installed;
     std::string source = read_line((here() + "/../source-of-weft").c_str());
-    std::string beside = source + "/bench/" + name;
+    std::string beside = source + "/" + name;
     return !source.empty() && access(beside.c_str(), R_OK) == 0 ? beside : "";
 }
 
@@ -27,9 +27,11 @@ int run_script(const char* name, int argc, char** argv) {
         return 1;
     }
     setenv("WEFT_BENCH_ROOT", (here() + "/..").c_str(), 0);  // the tree this command belongs to is the one to measure
+    setenv("WEFT_INCLUDE", (here() + "/../include").c_str(), 1);
     std::vector<char*> words;
-    static char python[] = "python3";
+    static char python[] = "python3", no_cache[] = "-B";  // an installation keeps only what was installed
     words.push_back(python);
+    words.push_back(no_cache);
     words.push_back(path.data());
     for (int i = 1; i < argc; i++) words.push_back(argv[i]);
     words.push_back(nullptr);
@@ -45,7 +47,10 @@ int usage(FILE* out, int status) {
             "                          --cvars: every control variable, its value and where that comes from\n"
             "  doctor [--json]         what this machine allows, and what Weft does where it does not\n"
             "  bench ...               measures Weft beside other MPI libraries (weft bench --help)\n"
+            "  opi-rewrite ...         replaces sends and receives of a C source by ownership passing, where that is safe\n"
+            "                          (weft opi-rewrite --help)\n"
             "  count ...               counts the instructions of the hot paths (weft count --help)\n"
+            "  profile COMMAND ...     the share of time that a program spends in communication, by call (weft profile --help)\n"
             "  --version\n");
     return status;
 }
@@ -55,8 +60,10 @@ int run(int argc, char** argv) {
     const char* command = argv[1];
     if (!std::strcmp(command, "info")) return info(argc - 1, argv + 1);
     if (!std::strcmp(command, "doctor")) return doctor(argc - 1, argv + 1);
-    if (!std::strcmp(command, "bench")) return run_script("bench.py", argc - 1, argv + 1);
-    if (!std::strcmp(command, "count")) return run_script("count/weft_count.py", argc - 1, argv + 1);
+    if (!std::strcmp(command, "bench")) return run_script("bench/bench.py", argc - 1, argv + 1);
+    if (!std::strcmp(command, "count")) return run_script("bench/count/weft_count.py", argc - 1, argv + 1);
+    if (!std::strcmp(command, "opi-rewrite")) return run_script("cmd/opi-rewrite/opi_rewrite.py", argc - 1, argv + 1);
+    if (!std::strcmp(command, "profile")) return run_script("bench/profile.py", argc - 1, argv + 1);
     if (!std::strcmp(command, "--version") || !std::strcmp(command, "version")) {
         printf("weft %s\n", WEFT_VERSION);
         return 0;

@@ -12,6 +12,7 @@ usage: programs.py all|fetch|build|check|time|table --build-dir BUILD [--only RE
 import argparse
 import pathlib
 import re
+import subprocess
 import sys
 import time
 
@@ -111,7 +112,7 @@ def main():
     for step in ("fetch", "build", "check") if args.what == "all" else (args.what,):
         try:
             status = steps[step]()
-        except base.Failed as why:
+        except (base.Failed, subprocess.CalledProcessError) as why:  # what the failing command printed stands above
             print(why)
             return 1
         if status:

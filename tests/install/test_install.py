@@ -14,6 +14,27 @@ BUILD = pathlib.Path(os.environ["WEFT_BUILD"])
 SOURCE = pathlib.Path(os.environ["WEFT_SOURCE"])
 CMAKE = os.environ.get("WEFT_CMAKE", "cmake")
 
+EXCHANGE = """#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    double x[4] = {1, 2, 3, 4}, sum[4] = {0}, *to = sum, *from = x;
+    MPI_Init(&argc, &argv);
+    double *out = malloc(4 * sizeof *out), *in = malloc(4 * sizeof *in);
+    for (int i = 0; i < 4; i++)
+        out[i] = from[i];
+    MPI_Sendrecv(out, 4, MPI_DOUBLE, 0, 1, in, 4, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 4; i++)
+        to[i] += in[i];
+    free(out);
+    free(in);
+    printf("%g\\n", to[3]);
+    MPI_Finalize();
+    return 0;
+}
+"""
 PROGRAM = """#include <mpi.h>
 #include <stdio.h>
 int main(void) {
@@ -97,6 +118,15 @@ class Installed(unittest.TestCase):
             run(self.bin / wrapper, self.area / "o.o", "-o", out)
             self.assertEqual(run(out).stdout, "5.0 1\n")
             self.assertIn("MPI_Get_version", run(self.bin / wrapper, "-E", self.area / source).stdout)
+
+    def test_opi_rewrite(self):
+        source, result, program = self.area / "ring of one.c", self.area / "given.c", self.area / "given"
+        source.write_text(EXCHANGE)
+        r = run(self.bin / "weft", "opi-rewrite", "--fuse", "-DOPI_ON_MPI", source, "-o", result)
+        self.assertIn("out: fused", r.stderr)
+        self.assertIn("usage: weft opi-rewrite", run(self.bin / "weft", "opi-rewrite", "--help").stdout)
+        run(self.bin / "mpicc", "-DOPI_ON_MPI", result, "-o", program)
+        self.assertEqual(run(program).stdout, "4\n")
 
     def test_wrapper_forms(self):
         mpicc = self.bin / "mpicc"

@@ -120,7 +120,8 @@ int main(int argc, char** argv) {
         const long after = allocations();
         for (int i = 0; i < n; i++) check(i, round);
         handshake();
-        CHECK(after - before <= 1 || round == 2 || over_sockets(), "MPI_Waitall allocated %ld times", after - before);
+        // The first message that is kept for a peer makes the state of that peer, and may need a block of the pool.
+        CHECK(after - before <= 2 || round == 2 || over_sockets(), "MPI_Waitall allocated %ld times", after - before);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         CHECK(before > 0, "allocations are not counted");
 #endif
