@@ -1,11 +1,13 @@
-// Memory of this rank that every rank of the node can reach: page-granular blocks from the rank's own slice of the
-// segment; private memory where there is no segment. Used by obj/ and above. Thread-safe: one lock per heap.
-// Only the owner frees into its slice; a foreign rank's block is refused with an error.
+// Memory of this rank that every rank of the node can reach: blocks of the rank's own slice (heap/slices.hpp), by mimalloc; private
+// memory where the heap is not shared. Used by lane/, obj/ and above. Thread-safe: one lock per heap.
+// A block belongs to the heap that allocated it; another rank of the node gives it back by its own heap, and the owner frees it when
+// it next allocates or releases.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 #include "base/err.hpp"
+#include "heap/live.hpp"
 #include "heap/segment.hpp"
 #include "os/spin.hpp"
 
@@ -14,29 +16,25 @@ namespace weft::heap {
 struct Heap {
     // `segment` may be null or without slices: then blocks are private memory.
     void open(Segment* segment);
-    void close();  // forgets all blocks; those of the slice are given back to the system
+    void close();  // frees all blocks that are still there
 
-    // `align` is a power of two, at most 2 MiB. Null when memory is exhausted. bytes == 0 gives a valid unique block.
+    // `align` is a power of two, at most 2 MiB. Null when memory is exhausted. bytes == 0 gives a valid unique block. Contents are
+    // undefined.
     void* allocate(size_t bytes, size_t align = 64);
-    // Err::arg for a pointer that allocate() did not return here.
+    // A block of this heap, or of another rank's that has the same slices. Err::arg for any other pointer; of another rank's slice it
+    // must be a block's.
     Err release(void* p);
 
-    uint64_t bytes_in_use() const { return used_; }
+    uint64_t bytes_in_use() const { return live_.bytes(); }
 
 private:
-    struct Extent {        // a run of bytes of the slice (or a private mapping), in address order
-        Extent* next;
-        char* at;
-        size_t bytes;
-        bool used;
-        bool mapped;       // a private mapping of its own
-    };
-    Extent* split(Extent* e, size_t bytes);
+    void free_returned();
+    void free_block(void* p);
 
     os::SpinLock lock_;
     Segment* segment_ = nullptr;
-    Extent* extents_ = nullptr;
-    uint64_t used_ = 0;
+    bool by_malloc_ = true;   // blocks are malloc's: private memory, or of the slice where malloc is replaced
+    LiveBlocks live_;
 };
 
 }  // namespace weft::heap

@@ -1,9 +1,23 @@
 #include "heap/segment.hpp"
 
+#include "heap/replaced.hpp"
 #include "os/memory.hpp"
 #include "os/shared_file.hpp"
 
 namespace weft::heap {
+namespace {
+
+// The slices of this process: those that malloc allocates from where it is replaced; those of an earlier start; or new ones, in `fd`
+// behind the wires' part. Null where the heap is not shared, or with other ranks than now.
+Slices* find_slices(int fd, uint64_t offset, int ranks, int me, bool fixed, bool* malloc_shares) {
+    const Replaced malloc = replaced_malloc();
+    *malloc_shares = malloc.slices != nullptr;
+    Slices* const s = malloc.slices != nullptr ? malloc.slices : &own_slices;
+    if (s == &own_slices && fixed && !malloc.job_shares) s->map(fd, offset, Geometry::of(ranks, 1), me);
+    return s->base != nullptr && s->geometry.ranks == ranks && s->me == me && !s->forked ? s : nullptr;
+}
+
+}  // namespace
 
 Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires, bool fixed, bool bounded) {
     fd = file;
@@ -16,20 +30,10 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
             return fail(Err::no_mem, "%d ranks share %zu KiB of memory, and /dev/shm has no more than %zu KiB for it; make it larger "
                         "(docker run --shm-size), allow memfd_create, which needs none of it, or set WEFT_WIRE=sock", ranks, wires_bytes >> 10,
                         static_cast<size_t>(os::room(fd)) >> 10);
-    } else if (!os::grow(fd, wires_bytes + slices_bytes())) {
-        // A file size limit: the wires still work, heap sharing does not.
-        fixed = false;
-        if (!os::grow(fd, wires_bytes))
-            return fail(Err::no_mem, "cannot grow the node's shared segment to %zu bytes (see ulimit -f)", wires_bytes);
+    } else if (!os::grow(fd, wires_bytes)) {
+        return fail(Err::no_mem, "cannot grow the node's shared segment to %zu bytes (see ulimit -f)", wires_bytes);
     }
-    if (fixed) {
-        auto* at = reinterpret_cast<char*>(base_address);
-        wires = static_cast<char*>(os::map_shared(fd, 0, wires_bytes, at));
-        // The address of the slices must not depend on how large the wires' part is made by this version.
-        constexpr uint64_t heap_at = base_address + (1ull << 40);
-        slices = static_cast<char*>(os::map_shared(fd, wires_bytes, slices_bytes(), reinterpret_cast<char*>(heap_at)));
-        same_address = slices != nullptr;
-    }
+    if (fixed) wires = static_cast<char*>(os::map_shared(fd, 0, wires_bytes, reinterpret_cast<char*>(base_address)));
     if (wires == nullptr) wires = static_cast<char*>(os::map_shared(fd, 0, wires_bytes, nullptr));
     if (wires == nullptr) {
         unmap();
@@ -38,13 +42,17 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
     // A forked child must not read the parent's rings; its heap memory it must still find.
     os::dont_fork(wires, wires_bytes);
     os::dont_dump(wires, wires_bytes);
-    if (slices != nullptr) os::dont_dump(slices, slices_bytes());
+    heap = find_slices(fd, wires_bytes, ranks, me, fixed && !os::under_valgrind(), &malloc_shares);
+    if (heap == nullptr) return Err::ok;
+    slices = heap->base;
+    slices_bytes = heap->bytes;
+    shift = heap->geometry.shift;
+    same_address = true;
     return Err::ok;
 }
 
 void Segment::unmap() {
     if (wires != nullptr) os::unmap(wires, wires_bytes);
-    if (slices != nullptr) os::unmap(slices, slices_bytes());
     *this = Segment{};
 }
 

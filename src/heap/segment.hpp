@@ -6,32 +6,36 @@
 #include <cstdint>
 
 #include "base/err.hpp"
+#include "heap/slices.hpp"
 
 namespace weft::heap {
 
 inline constexpr uint64_t base_address = 0x2000'0000'0000;
-inline constexpr uint64_t slice_bytes = 64ull << 30;
 
 struct Segment {
     int fd = -1;
     int ranks = 0, me = 0;
     char* wires = nullptr;      // the wires' part
     size_t wires_bytes = 0;
-    char* slices = nullptr;     // slice i at slices + i * slice_bytes; null where the heap cannot be shared
-    bool same_address = false;  // pointers into `slices` mean the same in every rank
+    Slices* heap = nullptr;     // this process's slices; null where the heap cannot be shared
+    char* slices = nullptr;     // their first; rank i's is slice(i)
+    uint64_t slices_bytes = 0;  // of all; 0 without a heap
+    int shift = 0;              // a slice has 1 << shift bytes
+    bool same_address = false;  // pointers into `slices` mean the same in every rank that shares_heap()
+    bool malloc_shares = false; // malloc is replaced: what it returns is in the slice, too
 
     // Maps `fd` (ownership stays with the caller). `fixed` asks for the common address; without it, or where the address is
     // taken, the wires' part lands anywhere and the heap is not shared. Of a bounded file (os/shared_file.hpp) the wires' part
-    // is allocated, and the heap is not shared.
+    // is allocated, and the heap is not shared. The slices of an earlier time of this process stay in use.
     Err map(int file, int node_ranks, int node_rank, size_t bytes_for_wires, bool fixed, bool bounded = false);
-    void unmap();
+    void unmap();   // the slices stay
 
-    char* slice(int rank) const { return slices + static_cast<uint64_t>(rank) * slice_bytes; }
-    uint64_t slices_bytes() const { return static_cast<uint64_t>(ranks) * slice_bytes; }
-    bool in_heap(const void* p) const {
-        return static_cast<uint64_t>(static_cast<const char*>(p) - slices) < slices_bytes() && slices != nullptr;
-    }
-    int owner(const void* p) const { return static_cast<int>((static_cast<const char*>(p) - slices) / slice_bytes); }
+    char* slice(int rank) const { return slices + (static_cast<uint64_t>(rank) << shift); }
+    bool in_heap(const void* p) const { return static_cast<uint64_t>(static_cast<const char*>(p) - slices) < slices_bytes; }
+    int owner(const void* p) const { return static_cast<int>((static_cast<const char*>(p) - slices) >> shift); }
+    // Whether a pointer into that rank's slice may be followed here, and one into this rank's there. Ask when a message has come from
+    // it: before, it may not have started.
+    bool shares_heap(int rank) const { return heap != nullptr && heap->shared_with(rank); }
 };
 
 }  // namespace weft::heap

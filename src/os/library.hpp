@@ -6,5 +6,6 @@ namespace weft::os {
 
 void* open_library(const char* name);  // null where there is none; stays loaded
 void* find_symbol(void* library, const char* name);
+void* find_loaded(const char* name);      // in what the program has loaded already; null where nothing exports it
 
 }  // namespace weft::os

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -59,6 +60,47 @@ bool grow(int fd, uint64_t bytes) {
 void dont_fork(void* p, size_t bytes) { madvise(p, bytes, MADV_DONTFORK); }
 void dont_dump(void* p, size_t bytes) { madvise(p, bytes, MADV_DONTDUMP); }
 void punch(void* p, size_t bytes) { madvise(p, bytes, MADV_REMOVE); }
+void drop_private(void* p, size_t bytes) { madvise(p, bytes, MADV_DONTNEED); }
+
+void* reserve_private(size_t bytes) {
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? nullptr : p;
+}
+
+bool move_mapping(void* from, void* to, size_t bytes) {
+    return mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+}
+
+void copy_data(char* to, const char* from, size_t bytes, int fd, uint64_t offset) {
+    const auto begin = static_cast<off_t>(offset), end = begin + static_cast<off_t>(bytes);
+    for (off_t at = begin; at < end;) {
+        off_t hole = end;
+        if (fd >= 0) {
+            at = lseek(fd, at, SEEK_DATA);
+            if (at < 0 || at >= end) return;   // nothing any more
+            hole = lseek(fd, at, SEEK_HOLE);
+            if (hole < 0 || hole > end) hole = end;
+        }
+        memcpy(to + (at - begin), from + (at - begin), static_cast<size_t>(hole - at));
+        at = hole;
+    }
+}
+
+int keep_descriptor(int fd) {
+    constexpr int above = 200;   // where `exec 9>file` of a shell and tables of small numbers do not meet it
+    const int kept = fcntl(fd, F_DUPFD_CLOEXEC, above);
+    return kept >= 0 ? kept : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+uint64_t file_number(int fd) {
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 ? static_cast<uint64_t>(st.st_ino) : 0;
+}
+
+bool under_valgrind() {
+    const char* preloaded = getenv("LD_PRELOAD");
+    return preloaded != nullptr && strstr(preloaded, "vgpreload") != nullptr;
+}
 
 int64_t read_process(int pid, void* to, uint64_t from, size_t bytes) {
     iovec l{to, bytes}, r{reinterpret_cast<void*>(from), bytes};

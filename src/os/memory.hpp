@@ -21,6 +21,21 @@ void dont_fork(void* p, size_t bytes);
 void dont_dump(void* p, size_t bytes);
 // Gives the pages of a shared mapping back to the system; they read as zero afterwards.
 void punch(void* p, size_t bytes);
+// The same for private memory.
+void drop_private(void* p, size_t bytes);
+
+// Addresses for private memory, of which nothing is reserved until it is touched; null where that many are denied.
+void* reserve_private(size_t bytes);
+// Moves a mapping to where another is, which goes.
+bool move_mapping(void* from, void* to, size_t bytes);
+// Copies what a shared mapping of `fd` at `offset` holds, without touching the pages that hold nothing; with fd -1 it touches all.
+void copy_data(char* to, const char* from, size_t bytes, int fd, uint64_t offset);
+// A close-on-exec copy of the descriptor above those that programs count on; -1 where there is none.
+int keep_descriptor(int fd);
+// The file's inode; 0 when fd is not open.
+uint64_t file_number(int fd);
+// Whether a checker of valgrind's runs this program, whose books a huge mapping would fill.
+bool under_valgrind();
 
 // Cross-memory attach. Bytes copied, or -errno.
 int64_t read_process(int pid, void* to, uint64_t from, size_t bytes);

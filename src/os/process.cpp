@@ -132,6 +132,12 @@ int64_t read_some(int fd, void* data, size_t bytes) {
     return r;
 }
 
+bool make_pipe(int ends[2]) {
+    if (pipe2(ends, O_CLOEXEC) == 0) return true;
+    ends[0] = ends[1] = -1;
+    return false;
+}
+
 bool write_all(int fd, const void* data, size_t bytes) {
     const char* p = static_cast<const char*>(data);
     while (bytes) {
@@ -164,6 +170,13 @@ bool die_with(int pipe_read_end) {
     pollfd p{pipe_read_end, POLLIN, 0};
     if (poll(&p, 1, 0) == 1) kill(getpid(), SIGKILL);
     return true;
+}
+
+bool is_alive(int pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
+
+uint64_t process_space() {
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? static_cast<uint64_t>(st.st_ino) : 0;
 }
 
 void exit_now(int code) { _exit(code); }

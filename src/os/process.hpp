@@ -26,12 +26,17 @@ int listen_abstract(const char* name);
 int accept_one(int listener);
 // Bytes of a stream: some (0 at its end, -1 on error), or all of them.
 int64_t read_some(int fd, void* data, size_t bytes);
+bool make_pipe(int ends[2]);  // close-on-exec; both -1 where there is none
 bool write_all(int fd, const void* data, size_t bytes);
 // Whether there is something to read, the end included, within that time; -1 ms: however long it takes.
 bool wait_readable(int fd, int64_t timeout_ms);
 
 // --- life and death ---
 int process_id();
+// Whether a process of that number runs; it may belong to somebody else.
+bool is_alive(int pid);
+// The inode of this process's namespace of process numbers; 0 where /proc does not say.
+uint64_t process_space();
 // The kernel kills this process (SIGKILL; no thread, no handler) when the last write end of the pipe closes.
 // False when it cannot be arranged; if the other end is closed already, the process dies here.
 bool die_with(int pipe_read_end);

@@ -1,0 +1,94 @@
+// The slices of the node's heap: one file that every rank maps at the same address, in it a run of addresses per rank, from which this
+// process hands out whole units to its allocator. Included by heap/ and by the library that replaces malloc. There is one per process
+// (own_slices), mapped once and kept until the process ends, so that a pointer into it outlives MPI's starts and ends.
+// Mapping takes a lock of its own, so do take() and give(); what is `const` needs none once map() has said yes in this thread or in
+// one that this thread has synchronised with.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/err.hpp"
+#include "heap/returned.hpp"
+#include "os/spin.hpp"
+
+namespace weft::heap {
+
+inline constexpr uint64_t heap_address = 0x2100'0000'0000;    // where every rank maps the slices
+inline constexpr uint64_t all_slices_bytes = 64ull << 40;     // at most
+inline constexpr uint64_t largest_part_bytes = 64ull << 30;
+inline constexpr size_t unit_bytes = 64 << 10;
+
+// What begins each part of a slice, in shared memory. Only the part's owner writes it, but for the lists of returned blocks.
+struct PartHead {
+    alignas(64) Returned blocks;          // of heap::Heap
+    alignas(64) Returned memory;          // of malloc
+    alignas(64) std::atomic<uint32_t> mapped;   // in the first part of a slice: its rank has mapped all of this file
+    std::atomic<uint32_t> process;        // who allocates from this part; 0: nobody does
+    std::atomic<uint64_t> process_space;  // the inode of its pid namespace
+    std::atomic<uint64_t> taken, most_taken;  // bytes that the allocator has, and the most it had
+    alignas(64) std::atomic<uint64_t> used[largest_part_bytes / unit_bytes / 64];   // a bit per unit
+};
+
+// How the addresses are divided: `1 << shift` bytes for each rank, in `parts` parts, one for each process that may allocate for the
+// rank. More than one is for programs that start others before MPI does (wrappers): each process has its own part.
+struct Geometry {
+    int32_t ranks = 0, parts = 1;
+    int shift = 0;
+
+    static Geometry of(int ranks, int parts);
+    uint64_t slice_bytes() const { return 1ull << shift; }
+    uint64_t part_bytes() const { return slice_bytes() / static_cast<uint64_t>(parts); }
+    uint64_t bytes() const { return slice_bytes() * static_cast<uint64_t>(ranks); }
+};
+
+struct Slices {
+    char* base = nullptr;      // null: the heap is not shared
+    uint64_t bytes = 0;        // of all slices
+    Geometry geometry;
+    int32_t me = 0;
+    char* own = nullptr;       // this process's part
+    uint64_t own_bytes = 0;
+    bool forked = false;       // this process is a forked child: its part is a private copy, and it returns nothing to others
+
+    // Maps the slices at `offset` of the file and claims a part of `rank`'s slice. False where the address is taken, all parts of the
+    // rank are, or the kernel denies it; then nothing has changed. A descriptor of the file is kept.
+    bool map(int fd, uint64_t offset, const Geometry&, int rank, uint64_t address = heap_address);
+
+    bool contains(const void* p) const { return static_cast<uint64_t>(static_cast<const char*>(p) - base) < bytes; }
+    bool is_own(const void* p) const { return static_cast<uint64_t>(static_cast<const char*>(p) - own) < own_bytes; }
+    int owner(const void* p) const { return static_cast<int>((static_cast<const char*>(p) - base) >> geometry.shift); }
+    char* slice(int rank) const { return base + (static_cast<uint64_t>(rank) << geometry.shift); }
+    // Whether that rank has this very file at these addresses.
+    bool shared_with(int rank) const;
+    PartHead& own_head() const { return *reinterpret_cast<PartHead*>(own); }
+    PartHead& head_of(const void* p) const;
+
+    // Whole units of the own part, zeroed, aligned to 32 MiB from 1 MiB on; null when there are not as many in a row.
+    void* take(size_t bytes);
+    void give(void* p, size_t bytes);
+    // Makes pages read as zero and gives their memory back.
+    void clear(void* p, size_t bytes);
+
+    // Around fork(): the child's part becomes a private copy before the parent goes on.
+    void before_fork();
+    void after_fork_in_parent();
+    void after_fork_in_child();
+
+private:
+    bool claim(int rank);
+    void empty_part();
+    void copy_part(char* to) const;
+    char* find(uint64_t units, uint64_t align) const;
+    void mark(uint64_t first, uint64_t units, bool used);
+
+    os::SpinLock lock_;
+    int fd_ = -1;
+    uint64_t file_ = 0, offset_ = 0;
+    int fork_pipe_[2] = {-1, -1};
+};
+
+// This process's.
+extern Slices own_slices WEFT_HIDDEN;
+
+}  // namespace weft::heap
