@@ -17,7 +17,8 @@ endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/modulefile.in ${PROJECT_BINARY_DIR}/installed/modulefile @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/installed/modulefile
   DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/modulefiles/mpi RENAME weft-${CMAKE_SYSTEM_PROCESSOR})
-install(FILES ${PROJECT_SOURCE_DIR}/packaging/LICENSE.hwloc DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/LICENSE.hwloc ${PROJECT_SOURCE_DIR}/packaging/LICENSE.mimalloc
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Every document, where the others expect it: a link that works in the source tree works in an installation, too.
 foreach(document IN ITEMS LICENSE README.md CHANGELOG.md CONTRIBUTING.md AGENTS.md apps/README.md bench/README.md tables/README.md)

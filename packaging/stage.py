@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-LICENSES = (SOURCE / "LICENSE", SOURCE / "packaging/LICENSE.hwloc")  # ours, and what the linked hwloc asks for
+LICENSES = (SOURCE / "LICENSE", SOURCE / "packaging/LICENSE.hwloc", SOURCE / "packaging/LICENSE.mimalloc")  # ours, and what the linked ones ask for
 
 
 def arguments(description):

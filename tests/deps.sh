@@ -19,7 +19,7 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.
     esac
     missing="$missing $package"
 done
-[ -z "$missing" ] && exit 0
+[ -z "$missing" ] && exec sh "$(dirname "$0")/../cmake/mimalloc.sh"
 
 if ! command -v apt-get >/dev/null 2>&1; then
     echo "weft: needed and not found:$missing (Debian's names; README.md has other distributions')" >&2
@@ -28,7 +28,7 @@ fi
 if [ "$(id -u)" = 0 ]; then
     echo "weft: installing$missing"
     export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing && exec sh "$(dirname "$0")/../cmake/mimalloc.sh"
 else
     echo "weft: these packages are missing:$missing" >&2
     echo "weft: install them with" >&2

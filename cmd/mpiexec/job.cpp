@@ -63,6 +63,7 @@ int Job::run() {
         say("cannot make the sockets that ranks call: %s (errno %d)", strerror(errno), errno);
         return 1;
     }
+    if (plan_.shared_heap && !make_heap()) return 1;
     start_all();
     while (!finished()) poll_once();
     confirm_suspicion();

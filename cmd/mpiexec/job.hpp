@@ -70,6 +70,7 @@ private:
     void flush(Sink* sink, bool only_while_full);
     // launch.cpp: starting
     bool open_door();
+    bool make_heap();
     bool start_all();
     bool start_rank(Rank& r);
     std::vector<std::string> environment(const Rank& r) const;
@@ -115,6 +116,9 @@ private:
     int launch_[2] = {-1, -1};  // inherited by the ranks: [1]; heard here: [0]
     uint64_t launch_inode_ = 0;
     int listener_ = -1;
+    int heap_ = -1;             // what malloc of all ranks allocates from; inherited by them
+    uint64_t heap_inode_ = 0;
+    std::string malloc_library_;  // that makes it do so
     std::string address_, cookie_;
     std::vector<int> strangers_;  // connected by name, hello not yet read
     std::vector<weft::os::SharedFile> segments_;  // one per generation

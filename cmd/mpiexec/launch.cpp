@@ -16,6 +16,7 @@
 #include <initializer_list>
 
 #include "debugger.hpp"
+#include "heap/replaced.hpp"
 #include "job.hpp"
 #include "text.hpp"
 
@@ -121,6 +122,29 @@ bool Job::open_door() {
            listen(listener_, 4096) == 0;
 }
 
+// The file behind the ranks' slices; they size and map it (cmd/malloc). Where none can be made, malloc is as it is.
+bool Job::make_heap() {
+    std::error_code error;
+    const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+    malloc_library_ = here / WEFT_TO_LIB / "libweft_malloc.so";
+    for (const std::filesystem::path& place : {here / WEFT_TO_LIB, here / "../lib"})
+        if (std::filesystem::exists(place / "libweft_malloc.so", error)) malloc_library_ = (place / "libweft_malloc.so").lexically_normal();
+    if (access(malloc_library_.c_str(), R_OK) != 0) {
+        say("--shared-heap: there is no %s; this build of Weft has none", malloc_library_.c_str());
+        return false;
+    }
+    weft::os::SharedFile file = weft::os::make_shared_file("weft-heap");
+    struct stat s;
+    if (file.fd < 0 || file.bounded || fstat(file.fd, &s) != 0) {
+        if (file.fd >= 0) close(file.fd);
+        say("--shared-heap: memfd_create is denied (%s); malloc stays as it is", strerror(file.memfd_error));
+        return true;
+    }
+    heap_ = above_standard(file.fd);
+    heap_inode_ = s.st_ino;
+    return true;
+}
+
 std::vector<std::string> Job::environment(const Rank& r) const {
     std::vector<std::string> env;
     for (char** e = environ; plan_.pass_environment && *e; e++) {
@@ -140,6 +164,13 @@ std::vector<std::string> Job::environment(const Rank& r) const {
     set_variable(&env, env_rank, std::to_string(r.start.rank));
     set_variable(&env, env_size, std::to_string(ranks_.size()));
     set_variable(&env, env_info, launch_info(plan_, plan_.apps[size_t(r.start.app)]));
+    if (heap_ >= 0) {
+        set_variable(&env, weft::heap::env_heap, std::to_string(heap_) + ":" + std::to_string(heap_inode_) + ":" +
+                     std::to_string(ranks_.size()) + ":" + std::to_string(r.start.rank));
+        // Behind what the user loads, a tool that replaces malloc itself for instance.
+        std::string others = variable(env, "LD_PRELOAD");
+        set_variable(&env, "LD_PRELOAD", (others.empty() ? "" : others + ":") + malloc_library_);
+    }
     return env;
 }
 
@@ -206,7 +237,8 @@ bool Job::start_rank(Rank& r) {
     s.wdir = app.wdir;
     s.cpus = r.start.cpus;
     s.in = 0, s.out = 1, s.err = 2;
-    s.pass = launch_[1];
+    s.pass = {launch_[1]};
+    if (heap_ >= 0) s.pass.push_back(heap_);
     s.inherited = &inherited_;
     s.own_group = !(r.in_our_group = r.start.rank == 0 && has_terminal_);
     // At a terminal, ranks may open it. Ranks that share CPUs yield to each other, which works within a session only.

@@ -242,6 +242,8 @@ const Option options[] = {
      }},
     {"memory-alloc-kinds", 1, "KINDS", "kinds of memory the program asks for, as mpi,system",
      [](Parser& p, const std::string* a) { p.plan.memory_kinds = *a; }},
+    {"shared-heap", 0, "", "what malloc returns lies in memory that all ranks reach at the same address (docs/shared-heap.md)",
+     [](Parser& p, const std::string*) { p.plan.shared_heap = true; }},
     {"mca gmca pmixmca prtemca", 2, "NAME VALUE", "", mca},
     {"launcher bootstrap launcher-exec bootstrap-exec rmk iface", 1, "NAME", "", elsewhere},
     {"dry-run do-not-launch", 0, "", "say what would start where, and start nothing",

@@ -33,6 +33,7 @@ struct Plan {
     bool timestamp = false, merge_stderr = false;
     bool verbose = false, dry_run = false, report_bindings = false, all_exit_codes = false;
     std::string out_pattern, err_pattern;
+    bool shared_heap = false;
     std::string initial_errhandler, memory_kinds;
     int timeout_s = 0;
     Bind bind = Bind::automatic, map = Bind::automatic;

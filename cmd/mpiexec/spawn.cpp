@@ -85,7 +85,7 @@ bool place(int from, int to) {
     if (getppid() != p.parent) _exit(127);
     if (p.cpus) sched_setaffinity(0, p.cpu_bytes, p.cpus);  // a lost CPU is no reason not to run
     if (!place(s.in, 0) || !place(s.out, 1) || !place(s.err, 2)) fail("cannot connect stdin, stdout and stderr");
-    if (s.pass >= 0) fcntl(s.pass, F_SETFD, 0);
+    for (int fd : s.pass) fcntl(fd, F_SETFD, 0);
     if (p.wdir && chdir(p.wdir) != 0) fail("cannot enter the directory");
     setrlimit(RLIMIT_NOFILE, &s.inherited->files);
     sigprocmask(SIG_SETMASK, &s.inherited->mask, nullptr);

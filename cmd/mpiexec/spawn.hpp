@@ -24,7 +24,7 @@ struct Spawn {
     int in = 0, out = 1, err = 2;  // what becomes 0, 1, 2
     bool own_group = true;         // of processes; else the caller's
     bool own_session = true;       // with own_group, and without a terminal
-    int pass = -1;                 // stays open under its own number
+    std::vector<int> pass;         // stay open under their own numbers
     const Inherited* inherited;
 };
 

@@ -14,6 +14,9 @@ extern "C" {
 void* weft_block_allocate(size_t bytes, size_t align);
 void weft_block_free(void* block);
 
+/* Called before pages are taken: where malloc is replaced, the first call maps the slices. */
+void weft_pages_begin(void);
+
 /* What blocks.c asks for memory: heap/system.cpp. Addresses are whole pages; what is taken reads as zero. */
 void* weft_pages_take(size_t bytes);
 void weft_pages_give(void* pages, size_t bytes);

@@ -1,5 +1,6 @@
 #include "heap/replaced.hpp"
 
+#include "heap/blocks.h"
 #include "os/env.hpp"
 #include "os/library.hpp"
 
@@ -12,3 +13,5 @@ Replaced replaced_malloc() {
 }
 
 }  // namespace weft::heap
+
+void weft_pages_begin() {}   // heap/segment.cpp has mapped the slices

@@ -29,6 +29,8 @@ public:
             f(block);
         }
     }
+    // Of a list whose blocks are not there any more.
+    void forget() { first_.store(0, std::memory_order_relaxed); }
 
 private:
     std::atomic<uint64_t> first_{0};

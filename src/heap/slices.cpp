@@ -72,8 +72,8 @@ void Slices::empty_part() {
     const uint64_t head_bytes = units_of(sizeof(PartHead)) * unit_bytes;
     os::punch(own + head_bytes, own_bytes - head_bytes);
     PartHead& head = own_head();
-    head.blocks.take_all([](void*) {});
-    head.memory.take_all([](void*) {});
+    head.blocks.forget();
+    head.memory.forget();
     head.taken.store(0, std::memory_order_relaxed);
     head.most_taken.store(0, std::memory_order_relaxed);
     mark(0, own_bytes / unit_bytes, false);
@@ -162,7 +162,7 @@ void Slices::clear(void* p, size_t n) {
     else os::punch(p, n);
 }
 
-// The lock is held over the fork, so that no other thread leaves the bits half written in the child.
+// The lock is held until the child has its copy, so that no other thread of the parent takes or gives units meanwhile.
 void Slices::before_fork() {
     lock_.lock();
     if (base != nullptr && !forked) os::make_pipe(fork_pipe_);
@@ -170,12 +170,13 @@ void Slices::before_fork() {
 
 // Waits until the child has its copy, or has ended, or was not made: then no writing end is left.
 void Slices::after_fork_in_parent() {
+    if (base != nullptr && !forked) {
+        os::close_fd(&fork_pipe_[1]);
+        char nothing;
+        while (fork_pipe_[0] >= 0 && os::read_some(fork_pipe_[0], &nothing, 1) > 0) {}
+        os::close_fd(&fork_pipe_[0]);
+    }
     lock_.unlock();
-    if (base == nullptr || forked) return;
-    os::close_fd(&fork_pipe_[1]);
-    char nothing;
-    while (fork_pipe_[0] >= 0 && os::read_some(fork_pipe_[0], &nothing, 1) > 0) {}
-    os::close_fd(&fork_pipe_[0]);
 }
 
 // Copies what the allocator has taken of the own part; what it has not stays untouched in the copy.
@@ -202,6 +203,9 @@ void Slices::after_fork_in_child() {
         os::exit_now(1);
     }
     forked = true;
+    // What others have returned meanwhile may be in the list and not in the copy; the parent has it.
+    own_head().blocks.forget();
+    own_head().memory.forget();
     os::close_fd(&fork_pipe_[1]);
 }
 

@@ -6,6 +6,7 @@
 using weft::heap::own_slices;
 
 void* weft_pages_take(size_t bytes) {
+    weft_pages_begin();
     return own_slices.base != nullptr ? own_slices.take(bytes) : weft::os::reserve_private(bytes);
 }
 
