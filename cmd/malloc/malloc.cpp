@@ -20,8 +20,6 @@ namespace {
 constinit os::SpinLock begin_lock;
 constinit std::atomic<bool> begun{false};
 
-constexpr int processes_of_a_rank = 4;   // the program, and wrappers that start it: parts of a slice
-
 // Maps what mpiexec has made; anything in the way leaves memory private, and libmpi_abi tells so (WEFT_LOG).
 void map_heap() {
     const char* text = os::env(heap::env_heap);
@@ -29,7 +27,7 @@ void map_heap() {
     unsigned long long file;
     if (text == nullptr || sscanf(text, "%d:%llu:%d:%d", &fd, &file, &ranks, &rank) != 4) return;
     if (ranks < 1 || rank < 0 || rank >= ranks || os::file_number(fd) != file || os::under_valgrind()) return;
-    own_slices.map(fd, 0, heap::Geometry::of(ranks, processes_of_a_rank), rank);
+    own_slices.map(fd, 0, heap::Geometry::of(ranks, heap::parts_of_malloc), rank);
 }
 
 // mimalloc calls it now and then when it looks for memory.

@@ -242,7 +242,7 @@ const Option options[] = {
      }},
     {"memory-alloc-kinds", 1, "KINDS", "kinds of memory the program asks for, as mpi,system",
      [](Parser& p, const std::string* a) { p.plan.memory_kinds = *a; }},
-    {"shared-heap", 0, "", "what malloc returns lies in memory that all ranks reach at the same address (docs/shared-heap.md)",
+    {"shared-heap", 0, "", "what malloc returns lies in memory that all ranks reach at the same address (also MPIEXEC_SHARED_HEAP=1)",
      [](Parser& p, const std::string*) { p.plan.shared_heap = true; }},
     {"mca gmca pmixmca prtemca", 2, "NAME VALUE", "", mca},
     {"launcher bootstrap launcher-exec bootstrap-exec rmk iface", 1, "NAME", "", elsewhere},
@@ -298,6 +298,7 @@ const struct Example {
     {"mpiexec -n 1 gdb ./program : -n 3 ./program", "Rank 0 under a debugger, at the terminal"},
     {"mpiexec -n 4 xterm -e gdb ./program", "Every rank under a debugger in a window of its own"},
     {"mpiexec -n 2 valgrind --log-file=memory.%p ./program", "Every rank under memcheck"},
+    {"mpiexec --shared-heap -n 4 ./program", "Buffers of malloc are copied between ranks once, or not at all"},
     {"mpiexec --dry-run -v -n 4 ./program", "Say what would start where"},
 };
 
@@ -317,6 +318,7 @@ const struct Example {
     printf(".SH EXIT STATUS\nThe largest of the ranks', with 128 + the signal for a rank that a signal killed; the code of\n"
            "MPI_Abort; 124 after \\-timeout; 127 or 126 for a program that cannot be run; 2 for a wrong command line.\n"
            ".SH ENVIRONMENT\n.TP\n.B MPIEXEC_TIMEOUT\nSeconds, as \\-timeout.\n"
+           ".TP\n.B MPIEXEC_SHARED_HEAP\n1: as \\-shared\\-heap.\n"
            ".TP\n.B WEFT_RANK, WEFT_SIZE\nSet in every rank.\n.SH EXAMPLES\n");
     for (const Example& e : examples) printf(".TP\n.B %s\n%s.\n", roff(e.line).c_str(), roff(e.what).c_str());
     end_of_answer();
@@ -495,6 +497,8 @@ Plan parse(const Strings& line) {
     Parser p;
     if (const char* limit = getenv("MPIEXEC_TIMEOUT"); limit && *limit)
         p.plan.timeout_s = number("timeout (MPIEXEC_TIMEOUT)", limit, 1, 1 << 30);
+    if (const char* wanted = getenv("MPIEXEC_SHARED_HEAP"); wanted && *wanted)
+        p.plan.shared_heap = number("shared-heap (MPIEXEC_SHARED_HEAP)", wanted, 0, 1) != 0;
     p.line(line);
     p.end_section();
     if (p.plan.apps.empty()) die(usage_error, "no program to run (mpiexec -h shows the usage)");

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
+#include "heaps.hpp"
 #include "library.hpp"
 #include "probe.hpp"
 #include "report.hpp"
@@ -130,16 +131,18 @@ int print_cvars(const Library& library, bool json) {
 }  // namespace
 
 int info(int argc, char** argv) {
-    bool json = false, api = false, cvars = false;
+    bool json = false, api = false, cvars = false, heap = false;
     for (int i = 1; i < argc; i++) {
         if (!std::strcmp(argv[i], "--json")) json = true;
         else if (!std::strcmp(argv[i], "--api")) api = true;
         else if (!std::strcmp(argv[i], "--cvars")) cvars = true;
+        else if (!std::strcmp(argv[i], "--heap")) heap = true;
         else {
-            fprintf(stderr, "usage: weft info [--api | --cvars] [--json]\n");
+            fprintf(stderr, "usage: weft info [--api | --cvars | --heap] [--json]\n");
             return std::strcmp(argv[i], "--help") != 0 ? 2 : 0;
         }
     }
+    if (heap) return print_heaps(json);
     Library library;
     if (api) return print_api(library, json);
     if (cvars) return print_cvars(library, json);

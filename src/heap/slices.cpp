@@ -28,15 +28,6 @@ void after_it_in_child() { own_slices.after_fork_in_child(); }
 
 constinit Slices own_slices;
 
-Geometry Geometry::of(int ranks, int parts) {
-    Geometry g;
-    g.ranks = ranks;
-    g.parts = parts;
-    g.shift = 63 - __builtin_clzll(largest_part_bytes * static_cast<uint64_t>(parts));
-    while (g.bytes() > all_slices_bytes) --g.shift;
-    return g;
-}
-
 PartHead& Slices::head_of(const void* p) const {
     const auto at = static_cast<uint64_t>(static_cast<const char*>(p) - base);
     return *reinterpret_cast<PartHead*>(base + (at & ~(geometry.part_bytes() - 1)));

@@ -18,6 +18,7 @@ inline constexpr uint64_t heap_address = 0x2100'0000'0000;    // where every ran
 inline constexpr uint64_t all_slices_bytes = 64ull << 40;     // at most
 inline constexpr uint64_t largest_part_bytes = 64ull << 30;
 inline constexpr size_t unit_bytes = 64 << 10;
+inline constexpr int parts_of_malloc = 4;   // of a slice where malloc is replaced: for the program and for wrappers that start it
 
 // What begins each part of a slice, in shared memory. Only the part's owner writes it, but for the lists of returned blocks.
 struct PartHead {
@@ -36,7 +37,12 @@ struct Geometry {
     int32_t ranks = 0, parts = 1;
     int shift = 0;
 
-    static Geometry of(int ranks, int parts);
+    // As large as they can be. `parts` is a power of two.
+    static Geometry of(int ranks, int parts) {
+        Geometry g{ranks, parts, 63 - __builtin_clzll(largest_part_bytes * static_cast<uint64_t>(parts))};
+        while (g.bytes() > all_slices_bytes) --g.shift;
+        return g;
+    }
     uint64_t slice_bytes() const { return 1ull << shift; }
     uint64_t part_bytes() const { return slice_bytes() / static_cast<uint64_t>(parts); }
     uint64_t bytes() const { return slice_bytes() * static_cast<uint64_t>(ranks); }

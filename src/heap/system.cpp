@@ -19,3 +19,9 @@ void weft_pages_clear(void* pages, size_t bytes) {
     if (own_slices.is_own(pages)) own_slices.clear(pages, bytes);
     else weft::os::drop_private(pages, bytes);
 }
+
+#if !WEFT_MIMALLOC
+// Never called: no slices are mapped then.
+void* weft_block_allocate(size_t, size_t) { return nullptr; }
+void weft_block_free(void*) {}
+#endif
