@@ -96,14 +96,14 @@ WEFT_EXPORT void* reallocarray(void* p, size_t count, size_t bytes) noexcept {
 }
 
 WEFT_EXPORT void* memalign(size_t align, size_t bytes) noexcept {
-    if (is_power_of_two(align)) return checked(mi_malloc_aligned(bytes, align));
+    if (is_power_of_two(align)) return weft_block_allocate(bytes, align);
     errno = EINVAL;
     return nullptr;
 }
 WEFT_EXPORT void* aligned_alloc(size_t align, size_t bytes) noexcept { return memalign(align, bytes); }
 WEFT_EXPORT int posix_memalign(void** out, size_t align, size_t bytes) noexcept {
     if (!is_power_of_two(align) || align % sizeof(void*) != 0) return EINVAL;
-    void* const p = mi_malloc_aligned(bytes, align);
+    void* const p = weft_block_allocate(bytes, align);
     if (p == nullptr) return ENOMEM;
     *out = p;
     return 0;
