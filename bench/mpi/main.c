@@ -39,6 +39,7 @@ static const Test tests[] = {
     {"communicators", -2, run_communicators, "10^4 communicators: dup and free, with and without an allreduce on each", 5, 5},
     {"thread-rate", -2, run_thread_rate, "messages per second of pairs of threads, windows of messages", 200, 50},
     {"thread-latency", -2, run_thread_latency, "ping-pong of pairs of threads at once", 200, 50},
+    {"allocate", -1, run_allocate, "malloc and free of 16 to 1024 B, by one thread, by two, and freed by another", 5, 5},
     {"startup", -1, run_startup, "MPI_Init_thread and MPI_Finalize", 5, 5},
 };
 enum { test_count = sizeof tests / sizeof tests[0] };
@@ -60,7 +61,7 @@ static void usage(void)
           "  --window N      messages in flight (64)\n"
           "  --buffers N     distinct buffers among them (as many)\n"
           "  --hops N        hops of the ring (10000)\n"
-          "  --messages N    messages of the flood (100000)\n"
+          "  --messages N    messages of the flood; a tenth of the pairs of allocate (100000)\n"
           "  --pairs N       alternating windows of limits (200)\n"
           "  --ops A,B,..    operations of coll (all)\n"
           "  --form F        blocking, nonblocking or persistent (blocking)\n"

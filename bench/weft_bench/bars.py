@@ -89,6 +89,13 @@ def memory_rows(s):
                            "memory alltoall all memory after each to each", "MB", 1024 * 1.048576, None, "1074 MB")]
 
 
+def malloc_rows(s):
+    """Against libc's in the same repetition; both by Weft's own launches, as `malloc` is not MPI's."""
+    return [against_key(s, f"malloc and free {how}: in the shared heap against libc", f"malloc shared {how}", f"malloc libc {how}", "ns",
+                        1.0, text="(libc)")
+            for how in ("by one thread", "by two threads", "freed by another thread")]
+
+
 def busy_rows(s):
     """At two ranks every row has a bar and the mean one; at more the mean alone."""
     rows = []
@@ -194,6 +201,8 @@ GROUPS = {
                comparator("sockets plain", ["socket", "--hops", 10000, "-r", 3])], wires_rows),
     "busy": ([by_bench(f"busy {ranks}", ranks, ["busy", "-r", 1], cpus=2, hogs=1) for ranks in BUSY_RANKS], busy_rows),
     "memory": ([ours("memory windows", 64, ["windows"], timeout_s=300), ours("memory alltoall", 256, ["alltoall"], timeout_s=300)], memory_rows),
+    "malloc": ([ours("malloc libc", 1, ["allocate", "-r", 3]),
+                ours("malloc shared", 1, ["allocate", "-r", 3], {"MPIEXEC_SHARED_HEAP": "1"})], malloc_rows),
     "matching": ([by_bench("depth", 2, ["depth"])], matching_rows),
     "coll": ([*(coll.launch("coll", ranks, coll.SIX, cpus=2) for ranks in COLL_RANKS),
               ours("coll free", 2, ["coll", "--ops", "barrier,allreduce", "-m", "8:8", "--starts", "free"]),

@@ -10,7 +10,7 @@ static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 void Heap::open(Segment* segment) {
     SpinGuard g(lock_);
-    segment_ = segment != nullptr && segment->slices != nullptr ? segment : nullptr;
+    segment_ = segment != nullptr && segment->heap != nullptr ? segment : nullptr;
     by_malloc_ = segment_ == nullptr || segment_->malloc_shares;
 }
 

@@ -45,7 +45,6 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
     heap = find_slices(fd, wires_bytes, ranks, me, fixed && !os::under_valgrind(), &malloc_shares);
     if (heap == nullptr) return Err::ok;
     slices = heap->base;
-    slices_bytes = heap->bytes;
     shift = heap->geometry.shift;
     same_address = true;
     return Err::ok;

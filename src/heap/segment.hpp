@@ -11,6 +11,9 @@
 namespace weft::heap {
 
 inline constexpr uint64_t base_address = 0x2000'0000'0000;
+inline constexpr int slice_shift = 36;   // of a slice with one part and up to 1024 ranks
+inline constexpr uint64_t slice_bytes = 1ull << slice_shift;
+static_assert(slice_bytes == largest_part_bytes);
 
 struct Segment {
     int fd = -1;
@@ -19,8 +22,7 @@ struct Segment {
     size_t wires_bytes = 0;
     Slices* heap = nullptr;     // this process's slices; null where the heap cannot be shared
     char* slices = nullptr;     // their first; rank i's is slice(i)
-    uint64_t slices_bytes = 0;  // of all; 0 without a heap
-    int shift = 0;              // a slice has 1 << shift bytes
+    int shift = slice_shift;    // a slice has 1 << shift bytes
     bool same_address = false;  // pointers into `slices` mean the same in every rank that shares_heap()
     bool malloc_shares = false; // malloc is replaced: what it returns is in the slice, too
 
@@ -31,7 +33,10 @@ struct Segment {
     void unmap();   // the slices stay
 
     char* slice(int rank) const { return slices + (static_cast<uint64_t>(rank) << shift); }
-    bool in_heap(const void* p) const { return static_cast<uint64_t>(static_cast<const char*>(p) - slices) < slices_bytes; }
+    uint64_t slices_bytes() const { return static_cast<uint64_t>(ranks) << shift; }
+    bool in_heap(const void* p) const {
+        return static_cast<uint64_t>(static_cast<const char*>(p) - slices) < slices_bytes() && slices != nullptr;
+    }
     int owner(const void* p) const { return static_cast<int>((static_cast<const char*>(p) - slices) >> shift); }
     // Whether a pointer into that rank's slice may be followed here, and one into this rank's there. Ask when a message has come from
     // it: before, it may not have started.

@@ -19,12 +19,12 @@ PROGRAM = os.environ["WEFT_SHARED_HEAP"]
 IN_SLICE = range(0x2100_0000_0000, 0x6100_0000_0000)
 
 
-def holders():
-    """Processes that have a heap of --shared-heap open or mapped."""
+def holders(inode):
+    """Processes that map this heap."""
     found = set()
     for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
         try:
-            if "memfd:weft-heap" in maps.read_text():
+            if any(line.split()[4] == str(inode) and "memfd:weft-heap" in line for line in maps.read_text().splitlines()):
                 found.add(int(maps.parent.name))
         except OSError:
             pass
@@ -57,7 +57,6 @@ class Heap(LaunchTest):
         self.assertEqual(self.run_job("-n", 2, PROGRAM, env={"MPIEXEC_SHARED_HEAP": "1"}).status, 0)
 
     def test_what_is_in_use_is_told(self):
-        before = holders()
         job = subprocess.Popen([MPIEXEC, "--shared-heap", "-n", "2", CRASH, "compute"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True, env=clean_environment())
         try:
@@ -70,13 +69,14 @@ class Heap(LaunchTest):
                 self.assertEqual(line["parent"], job.pid)
                 self.assertTrue(0 < line["in use"] <= line["most in use"] < line["size"], line)
                 self.assertTrue(0 < line["resident"] <= line["in use"] + (1 << 20), line)
-            self.assertTrue(set(pids) <= holders())
+            inode = mine[pids[0]]["heap"]
+            self.assertEqual(set(pids), holders(inode))
             os.kill(pids[0], signal.SIGKILL)
             job.wait(60)
         finally:
             job.kill()
             job.communicate()
-        wait_until(lambda: not holders() - before, "nobody has the dead job's heap")
+        wait_until(lambda: not holders(inode), "nobody has the dead job's heap")
 
 
 if __name__ == "__main__":
