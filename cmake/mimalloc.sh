@@ -27,7 +27,7 @@ apt update || fail "no list of Debian's sources"
 (cd "$work" && apt source --download-only "mimalloc=$version+ds-2") || fail "Debian's sources do not have it"
 tar="$work/mimalloc_$version+ds.orig.tar.xz"
 echo "$sum  $tar" | sha256sum --quiet -c - || fail "what came is not what was expected"
-mkdir "$work/mimalloc"
-tar -xf "$tar" -C "$work/mimalloc" --strip-components=1 || fail "it cannot be unpacked (xz-utils)"
+# By Python, since a bare system has no xz.
+python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$tar" "$work/unpacked" || fail "it cannot be unpacked"
 # Whole or not at all, also where two do this at once.
-mv -T "$work/mimalloc" "$home/mimalloc" 2> /dev/null || [ -e "$home/mimalloc/src/static.c" ]
+mv -T "$work/unpacked/mimalloc-$version+ds" "$home/mimalloc" 2> /dev/null || [ -e "$home/mimalloc/src/static.c" ]

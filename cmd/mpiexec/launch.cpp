@@ -164,6 +164,8 @@ std::vector<std::string> Job::environment(const Rank& r) const {
     set_variable(&env, env_rank, std::to_string(r.start.rank));
     set_variable(&env, env_size, std::to_string(ranks_.size()));
     set_variable(&env, env_info, launch_info(plan_, plan_.apps[size_t(r.start.app)]));
+    // Of a job that started this one, say.
+    std::erase_if(env, [](const std::string& e) { return e.rfind(std::string(weft::heap::env_heap) + "=", 0) == 0; });
     if (heap_ >= 0) {
         set_variable(&env, weft::heap::env_heap, std::to_string(heap_) + ":" + std::to_string(heap_inode_) + ":" +
                      std::to_string(ranks_.size()) + ":" + std::to_string(r.start.rank));

@@ -84,6 +84,19 @@ TEST(Heap, BlocksOfASliceAreItsOwn) {
     EXPECT_EQ(m.heap.allocate(heap::largest_part_bytes), nullptr) << "the slice has its head, too";
 }
 
+TEST(Heap, BlocksOfEverySizeAreAligned) {
+    Mapped m;
+    for (size_t bytes = 1; bytes <= 8192; bytes *= 2)
+        for (size_t align = 64; align <= 2 << 20; align *= 2) {
+            void* blocks[3];
+            for (void*& p : blocks) {
+                p = m.heap.allocate(bytes, align);
+                ASSERT_EQ(reinterpret_cast<uintptr_t>(p) % align, 0u) << bytes << " bytes, to " << align;
+            }
+            for (void* p : blocks) ASSERT_EQ(m.heap.release(p), Err::ok);
+        }
+}
+
 TEST(Heap, WhatAnotherRankReturnsIsFreed) {
     Mapped m;
     if (!m.segment.same_address) GTEST_SKIP();
