@@ -63,8 +63,8 @@ void make_board(Channel& c) {
     release_closed(p);
     const bool staged = bytes <= largest_staged && bytes * c.partitions <= largest_area;
     const uint64_t area = staged ? static_cast<uint64_t>(bytes * c.partitions + 63) / 64 * 64 : 0;
-    // Threads that mark neighbours do not share a line.
-    const uint32_t stride = p.threads ? 64 : sizeof(uint32_t);
+    // Threads that mark neighbours share no line, unless their data do anyway.
+    const uint32_t stride = p.threads && bytes >= Board::line ? Board::line : sizeof(uint32_t);
     void* memory = p.heap->allocate(Board::size(c.partitions, stride, area), 64);
     if (memory == nullptr || !is_common(p, memory)) {
         if (memory != nullptr) (void)p.heap->release(memory);
@@ -77,6 +77,7 @@ void make_board(Channel& c) {
     b->bytes = bytes;
     b->row_bytes = Board::row_size(c.partitions, stride);
     b->area_bytes = area;
+    b->made.store(Board::mark_of_boards, std::memory_order_release);  // pairs with accept()
     c.board = b;
     c.stride = stride;
     if (const Buffer own = whole(c); own.dense()) c.from = own.data();
@@ -107,7 +108,7 @@ void accept(Channel& c) {
     Process& p = *c.process;
     Board* b = c.setup.board;
     c.accepted = true;
-    if (b == nullptr || !is_common(p, b)) {
+    if (b == nullptr || !is_common(p, b) || b->made.load(std::memory_order_acquire) != Board::mark_of_boards) {
         c.error = c.lasting = make_messages(c);
         return;
     }
@@ -154,8 +155,12 @@ bool land(Channel& c, int32_t i) {
     const int64_t at = c.setup.bytes * i, room = own_bytes(c) - at, n = c.setup.bytes < room ? c.setup.bytes : room;
     const Buffer own = whole(c);
     const char* data = c.board->area(c.epoch) + at;
-    if (n > 0 && own.dense()) memcpy(own.data() + at, data, static_cast<size_t>(n));
-    else if (n > 0) type::unpack(own, at, n, data);
+    const wire::shm::Shm& shm = c.process->lane->shm;
+    if (n > 0 && own.dense()) shm.copy_out(own.data() + at, data, static_cast<size_t>(n));
+    else if (n > 0) {
+        type::unpack(own, at, n, data);
+        shm.claim_lines(data, static_cast<size_t>(n));
+    }
     state.store(copied, std::memory_order_release);
     lane::wake_sleepers(*c.process->lane);
     return true;
@@ -172,8 +177,10 @@ bool is_taken(Channel& c, int32_t i) {
 
 bool take_all(Channel& c) {
     const int32_t n = c.setup.partitions;
+    const bool claims = c.process->lane->shm.claim.on && c.stride == Board::line;
     for (;;) {
-        while (c.cursor < n && is_taken(c, c.cursor)) ++c.cursor;
+        for (; c.cursor < n && is_taken(c, c.cursor); ++c.cursor)
+            if (claims) c.row[int64_t{c.cursor} * Board::line + Board::line - 1] = 0;
         if (c.cursor == n) return true;
         if (c.awaited == c.cursor) break;
         c.awaited = c.cursor;

@@ -31,12 +31,15 @@ struct Board {
     alignas(64) std::atomic<uint32_t> awaited;  // the partition without which it cannot go on; read only while it does not poll
 
     // Written by the sender, before it names the board.
-    alignas(64) int32_t partitions;
+    alignas(64) std::atomic<uint32_t> made;   // `mark_of_boards`, with release after all else
+    int32_t partitions;
     uint32_t stride;                          // bytes from one mark to the next
     int64_t bytes;                            // of one partition
     uint64_t row_bytes;                       // of each row
     uint64_t area_bytes;                      // of each staging area; 0: there are none
     Board* next;                              // the sender's list of boards that the receiver has not closed
+
+    static constexpr uint32_t line = 64, mark_of_boards = 0x72616f42;
 
     static size_t row_size(int32_t partitions, uint32_t stride) { return (static_cast<size_t>(partitions) * stride + 63) / 64 * 64; }
     static size_t size(int32_t partitions, uint32_t stride, uint64_t area) { return sizeof(Board) + 2 * row_size(partitions, stride) + 2 * area; }
