@@ -16,7 +16,7 @@ namespace {
 
 // The largest partition, and the largest message, that is staged where the receiver's buffer cannot be written to
 // (docs/experiments/022-partitions.md).
-constexpr int64_t largest_staged = 32 * 1024, largest_area = 4 << 20;
+constexpr int64_t largest_staged = 16 * 1024, largest_area = 4 << 20;
 
 int peer_number(const Channel& c) { return c.comm->routes[c.peer].peer; }
 // Whether this rank can read and write there as every other of the node. Ranks that are threads share all memory.
@@ -143,30 +143,23 @@ void open_epoch(Channel& c) {
     notify(c);
 }
 
-namespace {
-
-// Copies a staged partition out, unless another thread does. True when it is there.
 bool land(Channel& c, int32_t i) {
     std::atomic<uint32_t>& state = c.landed[i];
     const uint32_t copying = c.epoch << 1, copied = copying | 1;
     uint32_t seen = state.load(std::memory_order_acquire);  // pairs with the store below
     if (seen == copied || seen == copying) return seen == copied;
-    if (!state.compare_exchange_strong(seen, copying, std::memory_order_relaxed)) return false;
+    if (c.process->threads && !state.compare_exchange_strong(seen, copying, std::memory_order_relaxed)) return false;
     const int64_t at = c.setup.bytes * i, room = own_bytes(c) - at, n = c.setup.bytes < room ? c.setup.bytes : room;
     const Buffer own = whole(c);
     const char* data = c.board->area(c.epoch) + at;
     const wire::shm::Shm& shm = c.process->lane->shm;
-    if (n > 0 && own.dense()) shm.copy_out(own.data() + at, data, static_cast<size_t>(n));
-    else if (n > 0) {
-        type::unpack(own, at, n, data);
-        shm.claim_lines(data, static_cast<size_t>(n));
-    }
+    if (n > 0 && !own.dense()) type::unpack(own, at, n, data);
+    else if (n >= Board::line) shm.copy_out(own.data() + at, data, static_cast<size_t>(n));
+    else if (n > 0) copy_small(own.data() + at, data, static_cast<size_t>(n));  // the sender may be writing to the line
     state.store(copied, std::memory_order_release);
     lane::wake_sleepers(*c.process->lane);
     return true;
 }
-
-}  // namespace
 
 bool is_taken(Channel& c, int32_t i) {
     // Acquire: pairs with publish(), or for a message with reap().
@@ -200,9 +193,17 @@ void end_epoch(Channel& c) {
 // --------------------------------------------------------------------------------------------------- sender
 
 void start_board(Channel& c) {
-    c.row = c.board->row(c.epoch);
+    Board& b = *c.board;
+    c.row = b.row(c.epoch);
     c.polled = &c.process->lane->shm.to(c.comm->routes[c.peer].index).control->polled;
     c.cursor = 0;
+    c.ready_made = 0;
+    if (c.way.load(std::memory_order_relaxed) != Way::board || c.from == nullptr) return;
+    if (b.to == 0 && !b.has_room(c.epoch)) return;
+    c.ready_made = c.partitions;
+    c.gate = b.to != 0 ? &b.open : &c.started;
+    c.into = b.to != 0 ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
+    c.mark = mark_of(c.epoch, b.to != 0 ? Where::in_place : Where::staged);
 }
 
 namespace {
@@ -219,10 +220,6 @@ bool settle_way(Channel& c) {
         return true;
     }
     if (offer == Board::unknown) return false;
-    if (offer == Board::in_place) {
-        c.to.store(reinterpret_cast<char*>(b.to), std::memory_order_relaxed);
-        if (c.from != nullptr) c.ready_made.store(c.partitions, std::memory_order_release);  // pairs with pready_in_place()
-    }
     c.way.store(Way::board, std::memory_order_release);
     return true;
 }
@@ -233,15 +230,12 @@ void publish(Channel& c, int32_t i, Where where) {
     mark_is_stored(c, i);
 }
 
-// Copies a partition to where the receiver finds it. False: there is no room for it yet.
-bool place(Channel& c, int32_t i) {
+// Copies a partition to where the receiver finds it; `settled`: it has said where that may be. False: there is no room yet.
+bool place(Channel& c, int32_t i, bool settled) {
     Board& b = *c.board;
-    char* to = c.to.load(std::memory_order_relaxed);
-    const bool in_place = to != nullptr && b.open.load(std::memory_order_acquire) == c.epoch;
-    if (!in_place) {
-        if (b.area_bytes == 0 || sharing_of(c) != wire::shm::Sharing::heap || !b.has_room(c.epoch)) return false;
-        to = b.area(c.epoch);
-    }
+    const bool in_place = settled && b.to != 0 && b.open.load(std::memory_order_acquire) == c.epoch;  // pairs with start_epoch()
+    if (!in_place && (b.area_bytes == 0 || sharing_of(c) != wire::shm::Sharing::heap || !b.has_room(c.epoch))) return false;
+    char* to = in_place ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
     const int64_t at = c.bytes * i;
     if (c.from != nullptr) memcpy(to + at, c.from + at, static_cast<size_t>(c.bytes));
     else type::pack(whole(c), at, c.bytes, to + at);
@@ -257,11 +251,11 @@ bool is_marked(const Channel& c, int32_t i) {
 }
 
 void put_held(Channel& c) {
-    const bool messages = settle_way(c) && c.way.load(std::memory_order_relaxed) == Way::messages;
+    const bool settled = settle_way(c), messages = c.way.load(std::memory_order_relaxed) == Way::messages;
     for (int32_t i = 0; i < c.partitions; i++) {
         if (c.marks[i].load(std::memory_order_acquire) != held_mark(c)) continue;  // pairs with put()
         if (messages) note(c, send_with_others(c, i));
-        else if (!place(c, i)) return;
+        else if (!place(c, i, settled)) return;
         c.marks[i].store(held_mark(c) | 1, std::memory_order_relaxed);
         c.held.fetch_sub(1, std::memory_order_release);
     }
@@ -271,11 +265,12 @@ void put_held(Channel& c) {
 
 Err put(Channel& c, int32_t i) {
     if (is_marked(c, i)) return fail(Err::arg, "partition %d is marked ready twice", i);
-    if (settle_way(c) && c.way.load(std::memory_order_relaxed) == Way::messages) {
+    const bool settled = settle_way(c);
+    if (c.way.load(std::memory_order_relaxed) == Way::messages) {
         c.marks[i].store(held_mark(c) | 1, std::memory_order_relaxed);
         return send_with_others(c, i);
     }
-    if (place(c, i)) return Err::ok;
+    if (place(c, i, settled)) return Err::ok;
     c.held.fetch_add(1, std::memory_order_relaxed);
     c.marks[i].store(held_mark(c), std::memory_order_release);  // pairs with put_held()
     append(*c.process->part, c);

@@ -35,14 +35,15 @@ enum class Way : uint8_t { undecided, board, messages };
 
 struct Channel {
     // What MPI_Pready and MPI_Parrived read when one load or copy is all there is to do.
-    std::atomic<int32_t> ready_made;   // sender: partitions that MPI_Pready may copy in place; 0 where it must look further
+    int32_t ready_made;                // sender, start: partitions that MPI_Pready may copy at once; 0 where it must look further
     std::atomic<int32_t> look_made;    // receiver: partitions that one mark each tells of; likewise
-    uint32_t mark;                     // start: of a partition in place
+    uint32_t mark;                     // start: what MPI_Pready stores; of a partition in place
     uint32_t epoch;                    // start
+    const std::atomic<uint32_t>* gate; // sender, start: is `epoch` as soon as MPI_Pready may copy
+    char* into;                        // sender, start: where to
     char* row;                         // sender: start; receiver: with release of `posted`
     Board* board;
     uint32_t stride;                   // of the row
-    std::atomic<char*> to;             // sender: the receiver's buffer, if it is written to in place
     const char* from;                  // sender: its own, if it is dense
     int64_t bytes;                     // of one of its own partitions
     const std::atomic<uint32_t>* polled;  // sender, start: 0 where the receiver must be woken
@@ -53,6 +54,7 @@ struct Channel {
     Buffer each;
     int32_t partitions, peer, tag;
     bool sending;
+    std::atomic<uint32_t> started;     // `epoch`, as a gate that is open
     std::atomic<bool> listed;          // in the engine's list; changed under its lock
     std::atomic<bool> matched;         // receiver: the setup is known
     bool accepted;                     // receiver: and has been answered
@@ -134,7 +136,8 @@ void accept(Channel&);               // receiver, matched: chooses the way, and 
 void start_board(Channel&);          // sender
 void open_epoch(Channel&);           // receiver
 bool take_all(Channel&);             // receiver: takes what has come; true when all has
-bool is_taken(Channel&, int32_t part);  // receiver, any thread: whether that part is there; copies it if it is staged
+bool land(Channel&, int32_t part);   // receiver, any thread: copies a staged part, unless another thread does; true when it is there
+bool is_taken(Channel&, int32_t part);  // receiver, any thread: whether that part is there; lands it if it is staged
 void end_epoch(Channel&);            // receiver
 Err put(Channel&, int32_t partition);  // sender, any thread
 bool put_all(Channel&);              // sender: puts what was held; true when all have left

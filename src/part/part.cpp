@@ -170,6 +170,7 @@ Err start(Request& r) {
     take_busy(c);
     c.error = c.lasting;
     c.epoch++;
+    c.started.store(c.epoch, std::memory_order_relaxed);
     c.mark = mark_of(c.epoch, Where::in_place);
     c.posted.store(false, std::memory_order_relaxed);
     c.look_made.store(0, std::memory_order_relaxed);
@@ -360,7 +361,7 @@ Err pready_range(Process& p, int low, int high, Request& r) {
     WEFT_TRY(check_partition(channel_of(r), high));
     if (low > high) return fail(Err::arg, "the range of partitions ends at %d, before %d", high, low);
     for (int i = low; i <= high; i++)
-        if (!pready_in_place(p, i, r)) WEFT_TRY(mark(channel_of(r), i));
+        if (!pready_at_once(p, i, r)) WEFT_TRY(mark(channel_of(r), i));
     return Err::ok;
 }
 
@@ -368,7 +369,7 @@ Err pready_list(Process& p, int n, const int* partitions, Request& r) {
     WEFT_TRY(check_send(r));
     for (int i = 0; i < n; i++) WEFT_TRY(check_partition(channel_of(r), partitions[i]));
     for (int i = 0; i < n; i++)
-        if (!pready_in_place(p, partitions[i], r)) WEFT_TRY(mark(channel_of(r), partitions[i]));
+        if (!pready_at_once(p, partitions[i], r)) WEFT_TRY(mark(channel_of(r), partitions[i]));
     return Err::ok;
 }
 

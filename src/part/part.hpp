@@ -42,33 +42,34 @@ WEFT_INLINE void mark_is_stored(Channel& c, int partition) {
     lane::wake_sleepers(*c.process->lane);
 }
 
-// MPI_Pready where the receiver's buffer is open and can be written to: <= 60 instructions for 8 bytes, no lock, no read-modify-write.
-// False: nothing happened, take the slow path.
-WEFT_INLINE bool pready_in_place(Process&, int partition, Request& r) {
+// MPI_Pready where a partition can be copied and marked, in place or staged: <= 60 instructions for 8 bytes, no lock, no
+// read-modify-write. False: nothing happened, take the slow path.
+WEFT_INLINE bool pready_at_once(Process&, int partition, Request& r) {
     if (WEFT_UNLIKELY(r.ops != &ops)) return false;
     Channel& c = *static_cast<Channel*>(r.ext);
-    // Acquire: pairs with the sender's learning of the buffer.
-    if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= static_cast<uint32_t>(c.ready_made.load(std::memory_order_acquire)))) return false;
-    if (WEFT_UNLIKELY(c.board->open.load(std::memory_order_acquire) != c.epoch)) return false;
+    if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= static_cast<uint32_t>(c.ready_made))) return false;
+    if (WEFT_UNLIKELY(c.gate->load(std::memory_order_acquire) != c.epoch)) return false;  // pairs with start_epoch()
     std::atomic<uint32_t>& mark = mark_at(c.row, c.stride, partition);
-    if (WEFT_CHECKS && WEFT_UNLIKELY(mark.load(std::memory_order_relaxed) == c.mark)) return false;
+    // Marked twice: the slow path says so.
+    if (WEFT_CHECKS && WEFT_UNLIKELY(mark.load(std::memory_order_relaxed) >> 2 == c.mark >> 2)) return false;
     const int64_t at = c.bytes * partition;
     const auto n = static_cast<size_t>(c.bytes);
-    if (n <= 64) copy_small(c.to.load(std::memory_order_relaxed) + at, c.from + at, n);
-    else memcpy(c.to.load(std::memory_order_relaxed) + at, c.from + at, n);
-    mark.store(c.mark, std::memory_order_release);  // pairs with is_taken(), parrived_in_place()
+    if (n <= Board::line) copy_small(c.into + at, c.from + at, n);
+    else memcpy(c.into + at, c.from + at, n);
+    mark.store(c.mark, std::memory_order_release);  // pairs with is_taken(), parrived_at_once()
     mark_is_stored(c, partition);
     return true;
 }
 
-// MPI_Parrived where both sides divide alike: <= 25 instructions. False: take the slow path.
-WEFT_INLINE bool parrived_in_place(Process&, Request& r, int partition, bool* flag) {
+// MPI_Parrived where both sides divide alike: <= 25 instructions where no copy is left to do. False: take the slow path.
+WEFT_INLINE bool parrived_at_once(Process&, Request& r, int partition, bool* flag) {
     if (WEFT_UNLIKELY(r.ops != &ops)) return false;
     Channel& c = *static_cast<Channel*>(r.ext);
+    // Acquire: pairs with open_epoch(), post_messages().
     if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= static_cast<uint32_t>(c.look_made.load(std::memory_order_acquire)))) return false;
-    if (mark_at(c.row, c.stride, partition).load(std::memory_order_acquire) != c.mark) return false;
-    *flag = true;
-    return true;
+    const uint32_t mark = mark_at(c.row, c.stride, partition).load(std::memory_order_acquire);
+    if (mark == c.mark) return *flag = true;
+    return mark == mark_of(c.epoch, Where::staged) && (*flag = land(c, partition));
 }
 
 }  // namespace weft::part

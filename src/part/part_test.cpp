@@ -21,12 +21,12 @@ void start(Request& r) { ASSERT_EQ(r.ops->start(r), Err::ok); }
 
 // As the entry points do it: the short path first.
 void mark(Process& p, int partition, Request& r) {
-    if (part::pready_in_place(p, partition, r)) return;
+    if (part::pready_at_once(p, partition, r)) return;
     ASSERT_EQ(part::pready(p, partition, r), Err::ok);
 }
 bool arrived(Process& p, Request& r, int partition) {
     bool there = false;
-    if (part::parrived_in_place(p, r, partition, &there)) return there;
+    if (part::parrived_at_once(p, r, partition, &there)) return there;
     EXPECT_EQ(part::parrived(p, r, partition, &there), Err::ok);
     return there;
 }
