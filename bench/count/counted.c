@@ -28,6 +28,8 @@ typedef struct Bench {
     char out[bytes], in[most][bytes];
     MPI_Request requests[most];
     MPI_Request to, from; /* persistent, between the two */
+    MPI_Request parts_to, parts_from; /* partitioned, in memory from MPI_Alloc_mem; null on the null wire */
+    char *parts_out, *parts_in;
     int posted, unexpected; /* what lies ahead, each with a tag of its own, from ahead_tag on; rank 1: sent so far */
     MPI_Request ahead[deep];
 } Bench;
@@ -262,6 +264,80 @@ static void receive_ahead(Bench *b)
         MPI_Recv(b->in[0], bytes, MPI_BYTE, 1, ahead_tag + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* The receiver's request is started before partitions are marked, so that they can go straight to its buffer. */
+static void start_parts(Bench *b, int n)
+{
+    (void)n;
+    MPI_Start(&b->parts_to);
+    step(b);
+}
+
+__attribute__((noinline)) static void ready(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Pready(i, b->parts_to);
+}
+
+static void ready_rest(Bench *b, int n)
+{
+    for (int i = n; i < most; i++)
+        MPI_Pready(i, b->parts_to);
+    MPI_Wait(&b->parts_to, MPI_STATUS_IGNORE);
+}
+
+static void receive_parts(Bench *b, int n)
+{
+    (void)n;
+    MPI_Start(&b->parts_from);
+    step(b);
+    for (int there = 0; !there;)
+        MPI_Test(&b->parts_from, &there, MPI_STATUS_IGNORE);
+}
+
+static void await_parts(Bench *b, int n)
+{
+    (void)n;
+    MPI_Start(&b->parts_from);
+    step(b);
+    step(b);
+}
+
+__attribute__((noinline)) static void arrived(Bench *b, int n)
+{
+    for (int i = 0, there; i < n; i++)
+        MPI_Parrived(b->parts_from, i, &there);
+}
+
+static void take_parts(Bench *b, int n)
+{
+    (void)n;
+    MPI_Wait(&b->parts_from, MPI_STATUS_IGNORE);
+}
+
+static void send_parts(Bench *b, int n)
+{
+    start_parts(b, n);
+    ready(b, most);
+    step(b);
+    MPI_Wait(&b->parts_to, MPI_STATUS_IGNORE);
+}
+
+static void make_parts(Bench *b)
+{
+    MPI_Alloc_mem(most * bytes, MPI_INFO_NULL, &b->parts_out);
+    MPI_Alloc_mem(most * bytes, MPI_INFO_NULL, &b->parts_in);
+    MPI_Psend_init(b->parts_out, most, bytes, MPI_BYTE, 1 - b->world.rank, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &b->parts_to);
+    MPI_Precv_init(b->parts_in, most, bytes, MPI_BYTE, 1 - b->world.rank, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &b->parts_from);
+}
+
+static void free_parts(Bench *b)
+{
+    MPI_Request_free(&b->parts_to);
+    MPI_Request_free(&b->parts_from);
+    MPI_Free_mem(b->parts_out);
+    MPI_Free_mem(b->parts_in);
+}
+
 static const Phase by_null[] = {
     {"empty", nothing, empty, nothing, nothing},
     {"isend", nothing, isend, wait_all, nothing},
@@ -280,6 +356,8 @@ static const Phase by_shm[] = {
     {"match", await_peer, match, nothing, feed},
     {"irecv", nothing, irecv, take_posted, feed_when_posted},
     {"irecv-burst", nothing, irecv_burst, nothing, feed_when_posted},
+    {"pready", start_parts, ready, ready_rest, receive_parts},
+    {"parrived", await_parts, arrived, take_parts, send_parts},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -346,6 +424,8 @@ int main(int argc, char **argv)
         b.steps = share_page(&b.world, 4096);
     MPI_Send_init(b.out, bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.to);
     MPI_Recv_init(b.in[0], bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.from);
+    if (!null)
+        make_parts(&b);
     run_all(&b, null ? by_null : by_shm);
     if (!null) {
         run_all(&b, behind_posted);
@@ -354,6 +434,8 @@ int main(int argc, char **argv)
         if (b.world.rank == 0)
             receive_ahead(&b);
     }
+    if (!null)
+        free_parts(&b);
     MPI_Request_free(&b.to);
     MPI_Request_free(&b.from);
     MPI_Finalize();

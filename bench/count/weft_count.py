@@ -25,7 +25,7 @@ import callgrind  # noqa: E402
 
 BASELINES = HERE / "baselines.json"
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
-COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv")
+COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived")
 FLAGS = ["-O2", "-std=gnu11", "-march=x86-64-v2", "-D_GNU_SOURCE"]
 # Against the null wire nothing varies; beside a live peer a poll more or less may fall into a phase.
 SLACK = {"null": 0.05, "shm": 3.0}
@@ -55,6 +55,8 @@ ROWS = (
     Row("Start + Wait of a persistent send", "shm", "start-send", {}, NOTHING_SLOW),
     Row("Start + Wait of a persistent receive", "shm", "start-recv", {}),
     Row("Mprobe + Mrecv of an arrived message", "shm", "match", {}),
+    Row("MPI_Pready of 8 B, into the receiver's buffer", "shm", "pready", {"default": 60}, {"atomic": 0, "indirect": 0, "plt": 0}),
+    Row("MPI_Parrived of an arrived partition", "shm", "parrived", {"default": 25}, {"atomic": 0, "indirect": 0, "plt": 0}),
     Row("Irecv x 64 + Waitall behind 1 posted", "shm", "posted-1", {}),
     Row("Irecv x 64 + Waitall behind 10^4 posted", "shm", "posted-10000", {}, near="Irecv x 64 + Waitall behind 1 posted"),
     Row("MPI_Recv behind 1 unexpected", "shm", "unexpected-1", {}),

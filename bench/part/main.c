@@ -29,7 +29,7 @@ enum { test_count = sizeof tests / sizeof tests[0] };
 
 enum { o_threads = 256, o_partitions, o_size, o_iterations, o_compute_time, o_percent, o_noise, o_seed, o_disable_hot, o_cache,
        o_flush, o_compute, o_poll, o_arrival, o_receiver, o_ready, o_trace, o_calibration, o_style, o_volume, o_grid, o_blocks,
-       o_vars, o_cpus, o_no_pin };
+       o_vars, o_memory, o_cpus, o_no_pin };
 
 static const struct option options[] = {
     {"threads", 1, 0, o_threads}, {"partitions", 1, 0, o_partitions}, {"message-size", 1, 0, o_size},
@@ -39,7 +39,7 @@ static const struct option options[] = {
     {"compute", 1, 0, o_compute}, {"poll", 1, 0, o_poll}, {"arrival", 1, 0, o_arrival}, {"receiver", 1, 0, o_receiver},
     {"ready", 1, 0, o_ready}, {"trace", 0, 0, o_trace}, {"calibration", 1, 0, o_calibration}, {"style", 1, 0, o_style},
     {"volume", 1, 0, o_volume}, {"grid", 1, 0, o_grid}, {"blocks", 1, 0, o_blocks}, {"vars", 1, 0, o_vars},
-    {"cpus", 1, 0, o_cpus}, {"no-pin", 0, 0, o_no_pin}, {"json", 0, 0, 'j'}, {"help", 0, 0, 'h'}, {"version", 0, 0, 'v'}, {0}};
+    {"memory", 1, 0, o_memory}, {"cpus", 1, 0, o_cpus}, {"no-pin", 0, 0, o_no_pin}, {"json", 0, 0, 'j'}, {"help", 0, 0, 'h'}, {"version", 0, 0, 'v'}, {0}};
 
 static void usage(void)
 {
@@ -65,6 +65,7 @@ static void usage(void)
           "  --arrival HOW           clock: the receiver's, on one host; notify: a message back, a round trip longer (clock)\n"
           "  --receiver HOW          poll or wait, for both kinds of transfers (poll)\n"
           "  --ready WHEN            a partition's time begins at the entry or the return of MPI_Pready (entry)\n"
+          "  --memory M              malloc or alloc (MPI_Alloc_mem): the buffers of the metrics (malloc)\n"
           "  --calibration N         regions without messages that tell the jitter (10)\n"
           "  --trace                 print when every partition was ready and arrived (with --json)\n"
           "\npatterns:\n"
@@ -147,6 +148,7 @@ static bool take_method(Part *p, int option, const char *text)
     case o_poll: good = to_flag(&s->busy_poll, "yield spin", text); s->poll_given = true; return good;
     case o_arrival: good = to_choice(&choice, "clock notify", text); s->arrival = (Arrival)choice; return good;
     case o_receiver: return to_flag(&s->receiver_waits, "poll wait", text);
+    case o_memory: return to_flag(&s->shared, "malloc alloc", text);
     case o_ready: return to_flag(&s->from_return, "entry return", text);
     case o_trace: return s->trace = true;
     case o_calibration: return to_int(&s->calibration, text, 1, 100000);

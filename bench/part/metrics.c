@@ -207,10 +207,19 @@ static void iterate(Exchange *x, int iteration, bool partitioned)
         check(x, stamp, partitioned ? "a partitioned transfer" : "a plain transfer");
 }
 
+static char *message_buffer(const Part *p, size_t bytes)
+{
+    char *buffer = NULL;
+    if (!p->s.shared)
+        return new_buffer(bytes);
+    MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &buffer);
+    return memset(buffer, 0, bytes);
+}
+
 static Exchange new_exchange(Part *p, size_t bytes)
 {
     int n = p->s.partitions, its = p->s.iterations;
-    Exchange x = {.p = p, .bytes = bytes, .n = n, .buffer = new_buffer(bytes), .notes = new_buffer((size_t)n),
+    Exchange x = {.p = p, .bytes = bytes, .n = n, .buffer = message_buffer(p, bytes), .notes = new_buffer((size_t)n),
                   .ready = new_samples(n), .arrived = new_samples(n), .join = new_samples(its), .plain = new_samples(its),
                   .late = new_samples(its), .last = new_samples(its), .parts = new_buffer(sizeof(Interval) * (size_t)(n * its))};
     if (p->w.rank == 0)
@@ -229,7 +238,11 @@ static void end_exchange(Exchange *x)
     MPI_Request_free(&x->data);
     if (x->p->s.arrival == arrival_notify)
         MPI_Request_free(&x->back);
-    void *owned[] = {x->buffer, x->notes, x->ready, x->arrived, x->join, x->plain, x->late, x->last, x->parts};
+    if (x->p->s.shared)
+        MPI_Free_mem(x->buffer);
+    else
+        free(x->buffer);
+    void *owned[] = {x->notes, x->ready, x->arrived, x->join, x->plain, x->late, x->last, x->parts};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
         free(owned[i]);
 }

@@ -28,15 +28,15 @@ void print_settings(const Part *p)
     const char *format = p->w.opt.json
         ? "{\"test\":\"settings\",\"measures\":\"%s\",\"threads\":%d,\"partitions\":%d,\"iterations\":%d,\"warmup\":%d,"
           "\"compute\":\"%s\",\"compute_ms\":%g,\"noise\":\"%s\",\"percent_noise\":%g,\"seed\":%llu,\"cache\":\"%s\","
-          "\"arrival\":\"%s\",\"receiver\":\"%s\",\"poll\":\"%s\",\"ready\":\"%s\",\"style\":\"%s\",\"volume\":\"%s\","
+          "\"arrival\":\"%s\",\"receiver\":\"%s\",\"poll\":\"%s\",\"ready\":\"%s\",\"memory\":\"%s\",\"style\":\"%s\",\"volume\":\"%s\","
           "\"jitter\":{\"late_median_us\":%.4g,\"late_max_us\":%.4g,\"region_ms\":%.6g}}\n"
         : "# %s: %d threads, %d partitions, %d iterations after %d, compute=%s %g ms, noise %s %g %%, seed %llu, cache %s\n"
-          "# arrival=%s receiver=%s poll=%s ready=%s; style %s, volume %s\n"
+          "# arrival=%s receiver=%s poll=%s ready=%s memory=%s; style %s, volume %s\n"
           "# jitter: threads wake %.3g us late (median; worst %.3g us), a region without noise takes %.4g ms\n";
     printf(format, s->test, s->threads, s->partitions, s->iterations, s->warmup, s->spin ? "spin" : "sleep", s->compute_ms,
            noise_names[s->model], s->percent_noise, (unsigned long long)s->seed, cache_names[s->cache],
            arrival_names[s->arrival], s->receiver_waits ? "wait" : "poll", s->busy_poll ? "spin" : "yield",
-           s->from_return ? "return" : "entry", is_pattern(s) ? style_names[s->style] : "none",
+           s->from_return ? "return" : "entry", s->shared ? "alloc" : "malloc", is_pattern(s) ? style_names[s->style] : "none",
            !is_pattern(s) ? "none" : s->artifact_volume ? "artifact" : "equal", p->jitter.median_us, p->jitter.max_us,
            p->jitter.region_ms);
     fflush(stdout);

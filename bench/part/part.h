@@ -24,6 +24,7 @@ typedef struct Settings {
     bool busy_poll, poll_given; /* polls without giving the CPU away; whether the command line says so */
     bool receiver_waits;  /* in MPI_Wait and MPI_Recv; else it polls both kinds of transfers */
     bool from_return;     /* a partition counts as ready when MPI_Pready returns; else when it is called */
+    bool shared;          /* the message's buffers come from MPI_Alloc_mem */
     bool trace;           /* prints when every partition was ready and arrived */
     Cache cache;
     size_t flush_bytes;

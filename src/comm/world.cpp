@@ -188,6 +188,8 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     new (p.heap) heap::Heap();
     p.heap->open(p.segment);
     p.lane->heap = p.heap;
+    // Ranks that are threads share all memory.
+    if (p.lane->shm.ranks > 1) p.lane->shm.tell_sharing(WEFT_THREADS_PRESET || p.segment->same_address);
     WEFT_TRY(open_comms(p));
     static std::atomic<bool> registered{false};
     if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, in_forked_child);

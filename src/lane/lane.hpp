@@ -89,6 +89,7 @@ struct Lane : Wires {
     bool threads = false;                  // the guard must lock; constant after initialisation
     std::atomic<uint32_t> work{0};         // queued sends and rendezvous: while not 0, progress has more to do than poll
     std::atomic<uint32_t> sleepers{0};     // threads of this process that sleep at the mailbox; any thread
+    std::atomic<uint32_t> unguarded{0};    // requests that other threads may complete without the guard; any thread
     std::atomic<uint64_t> disturbed_until{0};  // until then another process competes for this CPU (see Idler); any thread
     std::atomic<bool> short_slices{false};     // the kernel has been asked for short slices
     std::atomic<uint32_t> quick_yields{~0u >> 1};  // short yields since the last long one
@@ -241,6 +242,8 @@ void sleep_until_woken(Lane& l, uint32_t timeout_us, Look&& last_look) {
     const bool wired = l.any();
     Wires::Seen at_wires{};
     l.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    // Who completes one without the guard stores, and then loads `sleepers`, without a fence: this one is for both (docs/memory-order.md).
+    if (l.unguarded.load(std::memory_order_relaxed) != 0) (void)os::heavy_fence();
     {
         LaneGuard g(l);
         ++l.counters.sleeps;

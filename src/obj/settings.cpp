@@ -97,6 +97,20 @@ Err read_settings(Settings* s) {
     return Err::ok;
 }
 
+bool policy(const char* name, char* value, size_t size) {
+    const char* at = os::env("WEFT_POLICY");
+    for (const size_t n = strlen(name); at != nullptr; at = strchr(at, ',')) {
+        if (*at == ',') ++at;
+        if (strncmp(at, name, n) != 0 || at[n] != '=') continue;
+        const size_t length = strcspn(at + n + 1, ",");
+        if (length >= size) return false;
+        memcpy(value, at + n + 1, length);
+        value[length] = 0;
+        return true;
+    }
+    return false;
+}
+
 Err describe_setting(int i, char* value, const char** origin) {
     const Setting& row = settings_table[i];
     int64_t v;

@@ -1,6 +1,7 @@
 // Control variables: one table of what can be set by WEFT_* in the environment. Included by comm/world.cpp and by those
 // who list them. Read once per start; no lock.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "base/err.hpp"
@@ -26,6 +27,10 @@ extern const int settings_count;
 // What setting `i` is now and where that comes from ("default" or "environment"), as the library would read it. A bad value
 // is reported as such. `value` holds at least 32 characters.
 Err describe_setting(int i, char* value, const char** origin);
+
+// What WEFT_POLICY (`name=value,name=value`) says of `name`, copied to `value` with its NUL; false, and nothing copied, where it says
+// nothing or too much. Policies choose variants of one mechanism, for comparison.
+bool policy(const char* name, char* value, size_t size);
 
 // Defaults, then the environment. A bad value is an error that names the variable, the value and what is allowed.
 Err read_settings(Settings* s);

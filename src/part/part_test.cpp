@@ -6,6 +6,7 @@
 
 #include "coll/calls.hpp"
 #include "p2p/ranks_test.hpp"
+#include "type/build.hpp"
 
 using namespace weft;
 using namespace weft::test;
@@ -14,41 +15,92 @@ using obj::ThreadLevel;
 
 namespace {
 
-TEST(Partitioned, ThreadsMarkAndLook) {
-    constexpr int partitions = 12, each = 50, total = partitions * each;
-    run_ranks(2, ThreadLevel::multiple, [](Process& p) {
-        int peer = 1 - p.world_rank;
-        std::vector<int> out(total), in(total);
-        Request *s = nullptr, *r = nullptr;
-        ASSERT_EQ(part::psend_init(p, p.world, ints(out.data(), each), partitions, {peer, 4}, nullptr, &s), Err::ok);
-        ASSERT_EQ(part::precv_init(p, p.world, ints(in.data(), each * 3), partitions / 3, {peer, 4}, nullptr, &r), Err::ok);
-        for (int round = 0; round < 10; round++) {
-            std::fill(in.begin(), in.end(), -1);
-            for (int i = 0; i < total; i++) out[static_cast<size_t>(i)] = p.world_rank * 100000 + round * 1000 + i;
-            ASSERT_EQ(r->ops->start(*r), Err::ok);
-            ASSERT_EQ(s->ops->start(*s), Err::ok);
-            std::vector<std::thread> markers;
-            for (int t = 0; t < 3; t++)
-                markers.emplace_back([&p, s, t] {
-                    adopt(p);
-                    for (int i = t; i < partitions; i += 3) ASSERT_EQ(part::pready(p, i, *s), Err::ok);
-                });
-            for (int i = 0; i < partitions / 3; i++) {
-                bool there = false;
-                while (!there) ASSERT_EQ(part::parrived(p, *r, i, &there), Err::ok);
-                for (int k = i * each * 3; k < (i + 1) * each * 3; k++)
-                    ASSERT_EQ(in[static_cast<size_t>(k)], peer * 100000 + round * 1000 + k);
-            }
-            for (auto& t : markers) t.join();
-            for (Request* x : {s, r}) {
-                p2p::wait(p, *x);
-                ASSERT_EQ(p2p::finish(p, *x, nullptr), Err::ok);
-            }
+constexpr int partitions = 12, each = 50, total = partitions * each;
+
+void start(Request& r) { ASSERT_EQ(r.ops->start(r), Err::ok); }
+
+// As the entry points do it: the short path first.
+void mark(Process& p, int partition, Request& r) {
+    if (part::pready_at_once(p, partition, r)) return;
+    ASSERT_EQ(part::pready(p, partition, r), Err::ok);
+}
+bool arrived(Process& p, Request& r, int partition) {
+    bool there = false;
+    if (part::parrived_at_once(p, r, partition, &there)) return there;
+    EXPECT_EQ(part::parrived(p, r, partition, &there), Err::ok);
+    return there;
+}
+
+// Both directions at once, ten times: three threads mark while the main one looks. The receiver has `wide` of the sender's partitions in
+// each of its own. With `ahead` the receive is started after some partitions have been marked. Every `gap`th integer is used.
+void exchange(Process& p, int wide, bool ahead, const type::Type* type, int gap) {
+    const int peer = 1 - p.world_rank;
+    std::vector<int> out(total * static_cast<size_t>(gap)), in(total * static_cast<size_t>(gap));
+    const auto of = [&](std::vector<int>& v, int n) { return type::Buffer{v.data(), n, type}; };
+    Request *s = nullptr, *r = nullptr;
+    ASSERT_EQ(part::psend_init(p, p.world, of(out, each), partitions, {peer, 4}, nullptr, &s), Err::ok);
+    ASSERT_EQ(part::precv_init(p, p.world, of(in, each * wide), partitions / wide, {peer, 4}, nullptr, &r), Err::ok);
+    for (int round = 0; round < 10; round++) {
+        std::fill(in.begin(), in.end(), -1);
+        for (size_t i = 0; i < total; i++) out[i * static_cast<size_t>(gap)] = p.world_rank * 100000 + round * 1000 + static_cast<int>(i);
+        if (!ahead) start(*r);
+        start(*s);
+        std::vector<std::thread> markers;
+        for (int t = 0; t < 3; t++)
+            markers.emplace_back([&p, s, t] {
+                adopt(p);
+                for (int i = t; i < partitions; i += 3) mark(p, i, *s);
+            });
+        if (ahead) start(*r);
+        for (int i = 0; i < partitions / wide; i++) {
+            while (!arrived(p, *r, i)) {}
+            for (int k = i * each * wide; k < (i + 1) * each * wide; k++)
+                ASSERT_EQ(in[static_cast<size_t>(k * gap)], peer * 100000 + round * 1000 + k);
         }
-        p2p::free_request(p, *s);
-        p2p::free_request(p, *r);
+        if (round % 2 == 0)
+            for (auto& t : markers) t.join();
+        for (Request* x : {s, r}) {
+            p2p::wait(p, *x);
+            ASSERT_EQ(p2p::finish(p, *x, nullptr), Err::ok);
+        }
+        if (round % 2 != 0)
+            for (auto& t : markers) t.join();
+    }
+    p2p::free_request(p, *s);
+    p2p::free_request(p, *r);
+}
+
+void on_two(const std::function<void(Process&)>& body) {
+    run_ranks(2, ThreadLevel::multiple, [&](Process& p) {
+        body(p);
         ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
         coll::close(p);
+    });
+}
+
+const type::Type* ints_type() { return type::predefined_at(0x209); }
+
+TEST(Partitioned, ThreadsMarkAndLook) {
+    on_two([](Process& p) { exchange(p, 3, false, ints_type(), 1); });
+}
+
+TEST(Partitioned, DividedAlike) {
+    on_two([](Process& p) { exchange(p, 1, false, ints_type(), 1); });
+}
+
+TEST(Partitioned, MarkedBeforeTheReceiveIsStarted) {
+    on_two([](Process& p) { exchange(p, 2, true, ints_type(), 1); });
+}
+
+// A buffer with gaps is never written to in place: its partitions are staged.
+TEST(Partitioned, WithGaps) {
+    on_two([](Process& p) {
+        type::Type* strided = nullptr;
+        ASSERT_EQ(type::resized(type::Width::classic, *ints_type(), 0, 8, &strided), Err::ok);
+        ASSERT_EQ(type::commit(*strided), Err::ok);
+        exchange(p, 2, false, strided, 2);
+        exchange(p, 1, true, strided, 2);
+        type::release(*strided);
     });
 }
 

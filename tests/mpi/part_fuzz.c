@@ -1,6 +1,7 @@
 // Random partitioned programs: several messages at once between any two processes, also to oneself and of one tag, divided
 // differently on both sides, in types with gaps, started again and again in any order; partitions are marked one by one, in
-// ranges and in lists, by two threads; the receiver has more room than is sent, or just enough. Arguments: seed, iterations.
+// ranges and in lists, by two threads; the receiver has more room than is sent, or just enough; buffers come from malloc or from
+// MPI_Alloc_mem; messages and partitions are small, or too large to be staged. Arguments: seed, iterations.
 #include "check.h"
 
 #include <pthread.h>
@@ -8,7 +9,7 @@
 enum { most = 5, most_parts = 24, guard = 16 };
 
 struct message {
-    int from, to, tag, sent_parts, received_parts, starts, strided_send, strided_receive, pairs;
+    int from, to, tag, sent_parts, received_parts, starts, strided_send, strided_receive, pairs, shared_out, shared_in;
     int sent_each, received_each;   // integers in a partition
     char *out, *in;
     MPI_Request send, receive;
@@ -22,28 +23,41 @@ static uint32_t value(const struct message* m, int round, long i) {
     return random32(&s);
 }
 
+static char* buffer(long bytes, int shared) {
+    char* p = NULL;
+    if (shared) OK(MPI_Alloc_mem(bytes, MPI_INFO_NULL, &p));
+    else p = malloc((size_t)bytes);
+    return p;
+}
+static void give_back(char* p, int shared) {
+    if (p != NULL && shared) OK(MPI_Free_mem(p));
+    else free(p);
+}
+
 static void draw(struct message* m, uint64_t* state) {
     memset(m, 0, sizeof *m);
     m->from = (int)below(state, (uint32_t)size), m->to = (int)below(state, (uint32_t)size);
     m->tag = (int)below(state, 2);
     m->sent_parts = 1 + (int)below(state, most_parts), m->received_parts = 1 + (int)below(state, most_parts);
     int unit = (int)below(state, below(state, 5) == 0 ? 400 : 12);
+    if (below(state, 40) == 0) unit = 2000;
     m->sent_each = unit * m->received_parts, m->received_each = unit * m->sent_parts + (below(state, 4) == 0 ? 3 : 0);
     m->starts = 1 + (int)below(state, 3);
     m->strided_send = (int)below(state, 2), m->strided_receive = (int)below(state, 2);
     // Received in pairs, a boundary may lie within an element.
     if ((m->pairs = !m->strided_receive && below(state, 2))) m->received_each += m->received_each % 2;
+    m->shared_out = (int)below(state, 2), m->shared_in = (int)below(state, 2);
     m->salt = random32(state);
 }
 
 static void make(struct message* m) {
     m->send = m->receive = MPI_REQUEST_NULL;
     if (m->from == rank) {
-        m->out = malloc((size_t)total(m) * 8 + guard);
+        m->out = buffer(total(m) * 8 + guard, m->shared_out);
         OK(MPI_Psend_init(m->out, m->sent_parts, m->sent_each, m->strided_send ? strided_int : MPI_INT, m->to, m->tag, MPI_COMM_WORLD, MPI_INFO_NULL, &m->send));
     }
     if (m->to == rank) {
-        m->in = malloc((size_t)m->received_parts * (size_t)m->received_each * 8 + guard);
+        m->in = buffer((long)m->received_parts * m->received_each * 8 + guard, m->shared_in);
         MPI_Datatype type = m->strided_receive ? strided_int : m->pairs ? pair : MPI_INT;
         OK(MPI_Precv_init(m->in, m->received_parts, m->received_each / (m->pairs ? 2 : 1), type, m->from, m->tag, MPI_COMM_WORLD, MPI_INFO_NULL, &m->receive));
     }
@@ -157,8 +171,8 @@ int main(int argc, char** argv) {
         for (int k = 0; k < n; k++) {
             if (m[k].send != MPI_REQUEST_NULL) OK(MPI_Request_free(&m[k].send));
             if (m[k].receive != MPI_REQUEST_NULL) OK(MPI_Request_free(&m[k].receive));
-            free(m[k].out);
-            free(m[k].in);
+            give_back(m[k].out, m[k].shared_out);
+            give_back(m[k].in, m[k].shared_in);
         }
     }
     MPI_Type_free(&strided_int);

@@ -33,11 +33,16 @@ struct Control {
     alignas(64) std::atomic<uint32_t> polled;
 };
 
+// What a rank shares of the node's memory besides the wire's part: unknown until it has joined; the heap, at the same address as all others
+// that do; or nothing.
+enum class Sharing : uint32_t { unknown, heap, nothing };
+
 // How a rank learns of rings that it does not poll, and how it is woken.
 struct Mailbox {
     alignas(64) std::atomic<uint32_t> word;           // futex; counts doorbells and wakes
     std::atomic<uint32_t> asleep;
     std::atomic<int32_t> pid;                         // 0 until the rank has joined
+    std::atomic<uint32_t> shares;                     // Sharing
     alignas(64) std::atomic<uint64_t> doorbells[max_ranks / 64];  // one bit per sender whose ring is not being polled
     alignas(64) std::atomic<uint32_t> eager_max;      // a hint: largest message to send to this rank eagerly rather than by rendezvous; 0: not known yet
 };

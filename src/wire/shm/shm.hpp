@@ -225,6 +225,12 @@ struct Shm {
     // Wakes whoever sleeps at this rank's own mailbox (another thread of this process).
     void wake_self();
 
+    // Whether a pointer into the node's heap means the same to `peer`. Any thread.
+    Sharing sharing_of(int peer) const { return static_cast<Sharing>(mailbox(peer)->shares.load(std::memory_order_acquire)); }
+    void tell_sharing(bool heap) {
+        mailbox(me)->shares.store(static_cast<uint32_t>(heap ? Sharing::heap : Sharing::nothing), std::memory_order_release);
+    }
+
     int pid(int peer) const { return mailbox(peer)->pid.load(std::memory_order_acquire); }
     Control* control(int to, int from) const { return reinterpret_cast<Control*>(base_ + layout_.control(to, from)); }
     Mailbox* mailbox(int r) const { return reinterpret_cast<Mailbox*>(base_ + layout_.mailbox(r)); }

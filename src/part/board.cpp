@@ -1,0 +1,289 @@
+// Partitions on a board: see board.hpp for the protocol, channel.hpp for who may call what.
+#include "part/board.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "heap/heap.hpp"
+#include "heap/segment.hpp"
+#include "lane/lane.hpp"
+#include "part/part.hpp"
+
+namespace weft::part {
+
+namespace {
+
+// The largest partition, and the largest message, that is staged where the receiver's buffer cannot be written to
+// (docs/experiments/022-partitions.md).
+constexpr int64_t largest_staged = 16 * 1024, largest_area = 4 << 20;
+
+int peer_number(const Channel& c) { return c.comm->routes[c.peer].peer; }
+// Whether this rank can read and write there as every other of the node. Ranks that are threads share all memory.
+bool is_common(const Process& p, const void* at) {
+    return WEFT_THREADS_PRESET || (p.segment != nullptr && p.segment->in_heap(at));
+}
+// The receiver may sleep until this rank has stored something.
+void notify(Channel& c) { c.process->lane->notify(peer_number(c)); }
+
+wire::shm::Sharing sharing_of(const Channel& c) { return c.process->lane->shm.sharing_of(c.comm->routes[c.peer].index); }
+
+// Takes the boards out of the list that their receivers have closed.
+Board* take_closed(Engine& e) {
+    SpinGuard guard(e.lock);
+    Board* closed = nullptr;
+    for (Board** at = &e.boards; *at != nullptr;) {
+        Board* b = *at;
+        if (b->closed.load(std::memory_order_acquire) == 0) {
+            at = &b->next;
+            continue;
+        }
+        *at = b->next;
+        b->next = closed;
+        closed = b;
+    }
+    return closed;
+}
+
+void release_closed(Process& p) {
+    for (Board* b = take_closed(*p.part); b != nullptr;) {
+        Board* next = b->next;
+        (void)p.heap->release(b);
+        b = next;
+    }
+}
+
+}  // namespace
+
+void make_board(Channel& c) {
+    Process& p = *c.process;
+    const int64_t bytes = c.each.bytes();
+    if (!p.part->boards_allowed || bytes == 0 || c.partitions == 0) return;
+    if (c.comm->routes[c.peer].way != obj::Route::shm || sharing_of(c) == wire::shm::Sharing::nothing) return;
+    release_closed(p);
+    const bool staged = bytes <= largest_staged && bytes * c.partitions <= largest_area;
+    const uint64_t area = staged ? static_cast<uint64_t>(bytes * c.partitions + 63) / 64 * 64 : 0;
+    // Threads that mark neighbours share no line, unless their data do anyway.
+    const uint32_t stride = p.threads && bytes >= Board::line ? Board::line : sizeof(uint32_t);
+    void* memory = p.heap->allocate(Board::size(c.partitions, stride, area), 64);
+    if (memory == nullptr || !is_common(p, memory)) {
+        if (memory != nullptr) (void)p.heap->release(memory);
+        return;
+    }
+    memset(memory, 0, Board::size(c.partitions, stride, 0));
+    auto* b = new (memory) Board;
+    b->partitions = c.partitions;
+    b->stride = stride;
+    b->bytes = bytes;
+    b->row_bytes = Board::row_size(c.partitions, stride);
+    b->area_bytes = area;
+    b->made.store(Board::mark_of_boards, std::memory_order_release);  // pairs with accept()
+    c.board = b;
+    c.stride = stride;
+    if (const Buffer own = whole(c); own.dense()) c.from = own.data();
+    c.way.store(Way::undecided, std::memory_order_relaxed);
+    p.lane->unguarded.fetch_add(1, std::memory_order_relaxed);
+}
+
+void leave_board(Engine& e, Channel& c) {
+    Board* b = c.board;
+    if (b == nullptr) return;
+    c.board = nullptr;
+    c.process->lane->unguarded.fetch_sub(1, std::memory_order_relaxed);
+    if (!c.sending) {
+        b->closed.store(1, std::memory_order_release);  // pairs with take_closed()
+        return;
+    }
+    {
+        SpinGuard guard(e.lock);
+        b->next = e.boards;
+        e.boards = b;
+    }
+    release_closed(*c.process);
+}
+
+// ------------------------------------------------------------------------------------------------- receiver
+
+void accept(Channel& c) {
+    Process& p = *c.process;
+    Board* b = c.setup.board;
+    c.accepted = true;
+    if (b == nullptr || !is_common(p, b) || b->made.load(std::memory_order_acquire) != Board::mark_of_boards) {
+        c.error = c.lasting = make_messages(c);
+        return;
+    }
+    const Buffer own = whole(c);
+    Board::Offer offer = b->area_bytes != 0 ? Board::only_staged : Board::messages;
+    if (own.dense() && is_common(p, own.data()) && sent_bytes(c) <= own_bytes(c)) offer = Board::in_place;
+    if (b->area_bytes != 0) {
+        c.landed = static_cast<std::atomic<uint32_t>*>(calloc(static_cast<size_t>(b->partitions), sizeof(uint32_t)));
+        if (c.landed == nullptr) c.error = c.lasting = no_memory();
+    }
+    c.board = b;
+    c.stride = b->stride;
+    p.lane->unguarded.fetch_add(1, std::memory_order_relaxed);
+    if (offer == Board::messages) c.error = c.lasting = make_messages(c);
+    else c.way.store(Way::board, std::memory_order_relaxed);
+    b->to = offer == Board::in_place ? reinterpret_cast<uint64_t>(own.data()) : 0;
+    b->offer.store(offer, std::memory_order_release);  // pairs with settle_way()
+    notify(c);
+}
+
+void open_epoch(Channel& c) {
+    Board& b = *c.board;
+    c.row = b.row(c.epoch);
+    c.cursor = c.probe = 0;
+    c.awaited = -1;
+    if (sent_bytes(c) > own_bytes(c))
+        note(c, fail(Err::truncate, "the sender's %d partitions are larger than the receive's %d", c.setup.partitions, c.partitions));
+    const bool alike = c.setup.partitions == c.partitions && c.setup.bytes == c.bytes;
+    c.posted.store(true, std::memory_order_release);  // pairs with parrived()
+    c.look_made.store(alike ? c.partitions : 0, std::memory_order_release);  // likewise
+    b.start_epoch(c.epoch);
+    notify(c);
+}
+
+bool land(Channel& c, int32_t i) {
+    std::atomic<uint32_t>& state = c.landed[i];
+    const uint32_t copying = c.epoch << 1, copied = copying | 1;
+    uint32_t seen = state.load(std::memory_order_acquire);  // pairs with the store below
+    if (seen == copied || seen == copying) return seen == copied;
+    if (c.process->threads && !state.compare_exchange_strong(seen, copying, std::memory_order_relaxed)) return false;
+    const int64_t at = c.setup.bytes * i, room = own_bytes(c) - at, n = c.setup.bytes < room ? c.setup.bytes : room;
+    const Buffer own = whole(c);
+    const char* data = c.board->area(c.epoch) + at;
+    const wire::shm::Shm& shm = c.process->lane->shm;
+    if (n > 0 && !own.dense()) type::unpack(own, at, n, data);
+    else if (n >= Board::line) shm.copy_out(own.data() + at, data, static_cast<size_t>(n));
+    else if (n > 0) copy_small(own.data() + at, data, static_cast<size_t>(n));  // the sender may be writing to the line
+    state.store(copied, std::memory_order_release);
+    lane::wake_sleepers(*c.process->lane);
+    return true;
+}
+
+bool is_taken(Channel& c, int32_t i) {
+    // Acquire: pairs with publish(), or for a message with reap().
+    const uint32_t mark = mark_at(c.row, c.stride, i).load(std::memory_order_acquire);
+    if (mark == mark_of(c.epoch, Where::in_place)) return true;
+    return mark == mark_of(c.epoch, Where::staged) && land(c, i);
+}
+
+bool take_all(Channel& c) {
+    const int32_t n = c.setup.partitions;
+    const bool claims = c.process->lane->shm.claim.on && c.stride == Board::line;
+    for (;;) {
+        for (; c.cursor < n && is_taken(c, c.cursor); ++c.cursor)
+            if (claims) c.row[int64_t{c.cursor} * Board::line + Board::line - 1] = 0;
+        if (c.cursor == n) return true;
+        if (c.awaited == c.cursor) break;
+        c.awaited = c.cursor;
+        c.board->await(static_cast<uint32_t>(c.cursor));  // and look again: see Board::await()
+    }
+    // One that has come out of order is copied while others are on their way.
+    c.probe = c.probe + 1 < n ? c.probe + 1 : c.cursor;
+    if (c.probe > c.cursor) (void)is_taken(c, c.probe);
+    return false;
+}
+
+void end_epoch(Channel& c) {
+    c.board->end_epoch(c.epoch);
+    notify(c);
+}
+
+// --------------------------------------------------------------------------------------------------- sender
+
+void start_board(Channel& c) {
+    Board& b = *c.board;
+    c.row = b.row(c.epoch);
+    c.polled = &c.process->lane->shm.to(c.comm->routes[c.peer].index).control->polled;
+    c.cursor = 0;
+    c.ready_made = 0;
+    if (c.way.load(std::memory_order_relaxed) != Way::board || c.from == nullptr) return;
+    if (b.to == 0 && !b.has_room(c.epoch)) return;
+    c.ready_made = c.partitions;
+    c.gate = b.to != 0 ? &b.open : &c.started;
+    c.into = b.to != 0 ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
+    c.mark = mark_of(c.epoch, b.to != 0 ? Where::in_place : Where::staged);
+}
+
+namespace {
+
+// Learns what the receiver can do. False: it has not said yet.
+bool settle_way(Channel& c) {
+    if (c.way.load(std::memory_order_acquire) != Way::undecided) return true;
+    Board& b = *c.board;
+    const uint32_t offer = b.offer.load(std::memory_order_acquire);  // pairs with accept()
+    if (offer == Board::messages || sharing_of(c) == wire::shm::Sharing::nothing) {
+        if (offer != Board::messages) b.closed.store(1, std::memory_order_relaxed);  // the receiver cannot
+        c.way.store(Way::messages, std::memory_order_release);
+        append(*c.process->part, c);
+        return true;
+    }
+    if (offer == Board::unknown) return false;
+    c.way.store(Way::board, std::memory_order_release);
+    return true;
+}
+
+// Release: the data come before the mark.
+void publish(Channel& c, int32_t i, Where where) {
+    mark_at(c.row, c.stride, i).store(mark_of(c.epoch, where), std::memory_order_release);
+    mark_is_stored(c, i);
+}
+
+// Copies a partition to where the receiver finds it; `settled`: it has said where that may be. False: there is no room yet.
+bool place(Channel& c, int32_t i, bool settled) {
+    Board& b = *c.board;
+    const bool in_place = settled && b.to != 0 && b.open.load(std::memory_order_acquire) == c.epoch;  // pairs with start_epoch()
+    if (!in_place && (b.area_bytes == 0 || sharing_of(c) != wire::shm::Sharing::heap || !b.has_room(c.epoch))) return false;
+    char* to = in_place ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
+    const int64_t at = c.bytes * i;
+    if (c.from != nullptr) memcpy(to + at, c.from + at, static_cast<size_t>(c.bytes));
+    else type::pack(whole(c), at, c.bytes, to + at);
+    publish(c, i, in_place ? Where::in_place : Where::staged);
+    return true;
+}
+
+uint32_t held_mark(const Channel& c) { return c.epoch << 1; }
+
+bool is_marked(const Channel& c, int32_t i) {
+    if (c.marks[i].load(std::memory_order_relaxed) >> 1 == (held_mark(c) >> 1)) return true;
+    return c.board != nullptr && mark_at(c.row, c.stride, i).load(std::memory_order_relaxed) >> 2 == (mark_of(c.epoch, Where::nowhere) >> 2);
+}
+
+void put_held(Channel& c) {
+    const bool settled = settle_way(c), messages = c.way.load(std::memory_order_relaxed) == Way::messages;
+    for (int32_t i = 0; i < c.partitions; i++) {
+        if (c.marks[i].load(std::memory_order_acquire) != held_mark(c)) continue;  // pairs with put()
+        if (messages) note(c, send_with_others(c, i));
+        else if (!place(c, i, settled)) return;
+        c.marks[i].store(held_mark(c) | 1, std::memory_order_relaxed);
+        c.held.fetch_sub(1, std::memory_order_release);
+    }
+}
+
+}  // namespace
+
+Err put(Channel& c, int32_t i) {
+    if (is_marked(c, i)) return fail(Err::arg, "partition %d is marked ready twice", i);
+    const bool settled = settle_way(c);
+    if (c.way.load(std::memory_order_relaxed) == Way::messages) {
+        c.marks[i].store(held_mark(c) | 1, std::memory_order_relaxed);
+        return send_with_others(c, i);
+    }
+    if (place(c, i, settled)) return Err::ok;
+    c.held.fetch_add(1, std::memory_order_relaxed);
+    c.marks[i].store(held_mark(c), std::memory_order_release);  // pairs with put_held()
+    append(*c.process->part, c);
+    return Err::ok;
+}
+
+bool put_all(Channel& c) {
+    if (c.held.load(std::memory_order_acquire) != 0) put_held(c);
+    if (c.way.load(std::memory_order_acquire) == Way::messages)
+        return c.marked.load(std::memory_order_acquire) == c.partitions && reap(c);  // pairs with send_with_others()
+    const uint32_t epoch = mark_of(c.epoch, Where::nowhere) >> 2;
+    while (c.cursor < c.partitions && mark_at(c.row, c.stride, c.cursor).load(std::memory_order_acquire) >> 2 == epoch) ++c.cursor;
+    return c.cursor == c.partitions;
+}
+
+}  // namespace weft::part
