@@ -142,9 +142,10 @@ WEFT_COLD int unsupported(const Function&, const intptr_t* values);
 struct Finding { Err error; int argument; };
 Finding examine(const Function&, const intptr_t* values);
 
-// MPI_Comm_call_errhandler and MPI_File_call_errhandler (on MPI_FILE_NULL, null here).
+// MPI_Comm_call_errhandler and its like; MPI_File_call_errhandler (on MPI_FILE_NULL, null here).
 Err comm_call_errhandler(obj::Process&, obj::Comm&, int code);
 Err session_call_errhandler(obj::Process&, obj::Session&, int code);
+Err win_call_errhandler(obj::Process&, obj::Win&, int code);
 Err file_call_errhandler(obj::Process&, obj::File*, int code);
 
 }  // namespace weft::bindings
