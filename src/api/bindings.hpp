@@ -23,6 +23,7 @@ inline bool good_info(const obj::Info* i) { return i != nullptr && i->kind == Ki
 inline bool good_request(const obj::Request* r) { return r->kind == Kind::request && r != &obj::null_request; }
 
 inline bool is_comm_or_null(const obj::Comm* c) { return c->kind == Kind::comm || c->kind == Kind::null_handle; }
+inline bool is_win_or_null(const obj::Win* w) { return good<Kind::win>(w) || good<Kind::null_handle>(w); }
 inline bool is_type(const type::Type* t) { return t->kind == Kind::type; }
 inline bool is_type_or_null(const type::Type* t) { return is_type(t) || t->kind == Kind::null_handle; }
 inline bool known(const type::Type* t) { return is_type(t) && !t->is(type::Type::unsupported); }

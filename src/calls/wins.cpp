@@ -48,8 +48,9 @@ Err win_set_name(Process& p, Win& w, const char* name) {
 
 Err win_get_name(Process& p, Win& w, char* name, int* length) {
     SpinGuard guard(obj::registry(p).lock);
-    *length = static_cast<int>(strlen(w.name));
-    memcpy(name, w.name, static_cast<size_t>(*length) + 1);
+    const char* text = w.kind == Kind::win ? w.name : "MPI_WIN_NULL";
+    *length = static_cast<int>(strlen(text));
+    memcpy(name, text, static_cast<size_t>(*length) + 1);
     return Err::ok;
 }
 

@@ -228,9 +228,9 @@ Err test(Process& p, Win& win, bool* flag) {
 
 Err lock(Process& p, int type, int target, int assertion, Win& win) {
     Window& w = window_of(win);
+    WEFT_TRY(check_target(w, target));
     if (type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED) return fail(err_locktype, "there is no type of lock %d", type);
     WEFT_TRY(check_assertion(assertion));
-    WEFT_TRY(check_target(w, target));
     if (target == obj::proc_null) {
         open_epoch(w);
         return Err::ok;

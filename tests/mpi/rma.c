@@ -437,6 +437,10 @@ static void refused(void) {
     OK(MPI_Win_unlock(MPI_PROC_NULL, win));
     OK(MPI_Win_free(&win));
     FAILS(MPI_ERR_WIN, MPI_Win_fence(0, MPI_WIN_NULL));
+    char name[MPI_MAX_OBJECT_NAME];
+    int length;
+    OK(MPI_Win_get_name(MPI_WIN_NULL, name, &length));
+    CHECK(strcmp(name, "MPI_WIN_NULL") == 0, "the null window is called %s", name);
     OK(MPI_Comm_free(&comm));
 }
 
