@@ -265,6 +265,8 @@ void stop_process(Process& p) {
     // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
     p.hook_count.store(0, std::memory_order_relaxed);
     p.hook_work.store(0, std::memory_order_relaxed);
+    free(p.rma);   // with the list of windows that were never freed
+    p.rma = nullptr;
     close_memory(p);
 }
 

@@ -111,7 +111,7 @@ Err share_memory(Process& p, Window& w, const Offer* all, Offer* mine) {
     }
     if (!separate) {
         WEFT_TRY(coll::bcast(p, *w.comm, type::bytes_at(&block, sizeof block), 0));
-        block += before;
+        if (block != nullptr) block += before;
     }
     w.base = mine->base = block;
     mine->in_heap = w.size() == 1 || in_heap(p, block, mine->bytes);

@@ -390,6 +390,15 @@ constexpr obj::RequestOps access_ops{"access to a window", nullptr, nullptr, nul
 
 }  // namespace
 
+void cancel_receives(Process& p, Request* const* receives, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        Request* r = receives[i];
+        (void)p2p::cancel(p, &r);
+        p2p::wait(p, *r);
+        (void)p2p::finish(p, *r, nullptr);
+    }
+}
+
 Err open_messages(Process& p, Window& w) {
     Engine* e;
     WEFT_TRY(engine_of(p, &e));
@@ -420,11 +429,7 @@ void close_messages(Process& p, Window& w) {
     p2p::progress_until(p, [&] { return m.queued.load(std::memory_order_relaxed) == 0; });
     while (!delist(*p.rma, m)) os::yield_cpu();
     p2p::end_work(p);
-    for (Request* r : m.incoming) {
-        (void)p2p::cancel(p, &r);
-        p2p::wait(p, *r);
-        (void)p2p::finish(p, *r, nullptr);
-    }
+    cancel_receives(p, m.incoming, packet_receives);
     free_messages(m);
     w.messages = nullptr;
 }

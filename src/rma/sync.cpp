@@ -56,7 +56,10 @@ void lock_mapped(Process& p, Control& c, Held how) {
         }
         const lane::Idler::Next next = idler.idle();
         if (next == lane::Idler::Next::sleep) sleep_on(c);
-        else if (next == lane::Idler::Next::listen && !told) told = p2p::tell_if_asked(p, idler.waited_ns(), nullptr);
+        else if (next == lane::Idler::Next::listen) {
+            p2p::check_wires(p);
+            if (!told) told = p2p::tell_if_asked(p, idler.waited_ns(), nullptr);
+        }
     }
 }
 
@@ -168,6 +171,7 @@ Err post(Process& p, Group& group, int assertion, Win& win) {
         Err e = rank_in(w, group, i, &rank);
         if (e == Err::ok) e = p2p::irecv(p, *w.comm, nothing(), {rank, completed_tag}, &awaited[i]);
         if (e != Err::ok) {
+            cancel_receives(p, awaited, i);
             free(awaited);
             return e;
         }

@@ -81,6 +81,9 @@ Err check_target(const Window&, int rank);
 // Whether this process's memory [at, at + bytes) is attached to the dynamic window.
 bool is_attached(Window&, const char* at, int64_t bytes);
 
+// Ends receives that nothing will match any more, or that an error has made useless.
+void cancel_receives(Process&, Request* const* receives, int32_t count);
+
 // All accesses of this process so far are complete at their targets, or at that one.
 void complete_accesses(Process&, Window&);
 void complete_accesses(Process&, Window&, int target);
