@@ -6,7 +6,8 @@ HANDLES = {'comm': 'Comm', 'group': 'Group', 'op': 'Op', 'errh': 'Errhandler', '
 CPP = {'comm': 'obj::Comm', 'group': 'obj::Group', 'op': 'op::Op', 'errh': 'obj::Errhandler', 'win': 'obj::Win',
        'file': 'obj::File', 'session': 'obj::Session', 'message': 'obj::Message', 'request': 'obj::Request',
        'info': 'obj::Info', 'type': 'type::Type'}
-OWNERS = ('comm', 'comm_named', 'comm_inout', 'win', 'win_inout', 'file', 'file_inout', 'session', 'session_inout')
+OWNERS = ('comm', 'comm_named', 'comm_inout', 'win', 'win_named', 'win_inout', 'file', 'file_inout', 'session',
+          'session_inout')
 
 
 def family(kind):
@@ -80,7 +81,8 @@ def check(f, p):
         if tail == 'out':
             return f'{n} != nullptr'
         base = {'type': f'bindings::usable({n}_)', 'type_any': f'bindings::known({n}_)', 'type_named': f'bindings::is_type({n}_)',
-                'comm_named': f'bindings::is_comm_or_null({n}_)', 'type_null': f'bindings::is_type_or_null({n}_)',
+                'comm_named': f'bindings::is_comm_or_null({n}_)', 'win_named': f'bindings::is_win_or_null({n}_)',
+                'type_null': f'bindings::is_type_or_null({n}_)',
                 'type_inout': f'bindings::is_type({n}_)', 'info': f'bindings::good_or_null({n}_)', 'info_req': f'bindings::good_info({n}_)',
                 'info_inout': f'bindings::good_info({n}_)',
                 'request': f'bindings::good_request({n}_)', 'request_inout': f'bindings::good_request({n}_)'}

@@ -25,7 +25,7 @@ KINDS = {
     'nonneg': 'a number, not negative', 'int': 'a number', 'any': 'as the standard says', 'raw': 'as the standard says',
     'addr': 'an address', 'varargs': 'as the standard says', 'ints': 'numbers', 'types': 'datatypes', 'infos': 'info objects',
     'type': 'a committed datatype', 'type_any': 'a datatype', 'type_named': 'a datatype', 'type_null': 'a datatype or MPI_DATATYPE_NULL',
-    'comm': 'a communicator', 'comm_named': 'a communicator or MPI_COMM_NULL', 'comm_null': 'a communicator or MPI_COMM_NULL',
+    'comm': 'a communicator', 'comm_named': 'a communicator or MPI_COMM_NULL', 'win_named': 'a window or MPI_WIN_NULL', 'comm_null': 'a communicator or MPI_COMM_NULL',
     'group': 'a group', 'op': 'a reduction operation', 'errh': 'an error handler', 'win': 'a window', 'file': 'a file',
     'file_null': 'a file or MPI_FILE_NULL', 'session': 'a session', 'request': 'a request', 'message': 'a message',
     'request_null': 'a request or MPI_REQUEST_NULL', 'info': 'an info object or MPI_INFO_NULL', 'info_req': 'an info object',

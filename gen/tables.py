@@ -86,7 +86,7 @@ class Function:
                 p.tag.absorbed = True
 
     def _default_errors(self):
-        owners = {'comm': 'comm', 'comm_named': 'comm', 'comm_inout': 'comm', 'win': 'win', 'win_inout': 'win', 'file': 'file',
+        owners = {'comm': 'comm', 'comm_named': 'comm', 'comm_inout': 'comm', 'win': 'win', 'win_named': 'win', 'win_inout': 'win', 'file': 'file',
                   'file_inout': 'file', 'file_null': 'file', 'session': 'session', 'session_inout': 'session'}
         return next((owners[p.kind] for p in self.params if p.kind in owners), 'self')
 

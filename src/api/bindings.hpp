@@ -23,6 +23,7 @@ inline bool good_info(const obj::Info* i) { return i != nullptr && i->kind == Ki
 inline bool good_request(const obj::Request* r) { return r->kind == Kind::request && r != &obj::null_request; }
 
 inline bool is_comm_or_null(const obj::Comm* c) { return c->kind == Kind::comm || c->kind == Kind::null_handle; }
+inline bool is_win_or_null(const obj::Win* w) { return good<Kind::win>(w) || good<Kind::null_handle>(w); }
 inline bool is_type(const type::Type* t) { return t->kind == Kind::type; }
 inline bool is_type_or_null(const type::Type* t) { return is_type(t) || t->kind == Kind::null_handle; }
 inline bool known(const type::Type* t) { return is_type(t) && !t->is(type::Type::unsupported); }
@@ -142,9 +143,10 @@ WEFT_COLD int unsupported(const Function&, const intptr_t* values);
 struct Finding { Err error; int argument; };
 Finding examine(const Function&, const intptr_t* values);
 
-// MPI_Comm_call_errhandler and MPI_File_call_errhandler (on MPI_FILE_NULL, null here).
+// MPI_Comm_call_errhandler and its like; MPI_File_call_errhandler (on MPI_FILE_NULL, null here).
 Err comm_call_errhandler(obj::Process&, obj::Comm&, int code);
 Err session_call_errhandler(obj::Process&, obj::Session&, int code);
+Err win_call_errhandler(obj::Process&, obj::Win&, int code);
 Err file_call_errhandler(obj::Process&, obj::File*, int code);
 
 }  // namespace weft::bindings

@@ -8,6 +8,7 @@
 #include "calls/errors.hpp"
 #include "obj/message.hpp"
 #include "obj/session.hpp"
+#include "obj/win.hpp"
 
 namespace weft::bindings {
 
@@ -17,6 +18,7 @@ namespace {
 struct Served {
     const obj::Comm* comm = nullptr;
     const obj::Session* session = nullptr;
+    const obj::Win* win = nullptr;
     bool null_file = false;
 };
 
@@ -31,6 +33,9 @@ void hint(const Served& by, char* text, size_t size) {
         snprintf(text, size, "MPI_Comm_set_errhandler with MPI_ERRORS_RETURN on this communicator, which has no name,");
     else if (by.session != nullptr)
         snprintf(text, size, "MPI_Session_set_errhandler with MPI_ERRORS_RETURN on this session");
+    else if (by.win != nullptr)
+        snprintf(text, size, "MPI_Win_set_errhandler with MPI_ERRORS_RETURN on %s%.64s%s", by.win->name[0] != 0 ? "the window \"" : "this window",
+                 by.win->name, by.win->name[0] != 0 ? "\"" : "");
     else if (by.null_file)
         snprintf(text, size, "MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN)");
     else
@@ -65,7 +70,7 @@ void call_user(obj::Errhandler& h, const Served& by, int code) {
     MPI_Comm c = by.comm != nullptr ? obj::handle_of(by.comm) : MPI_COMM_SELF;
     switch (h.target) {
     case obj::Errhandler::comm: h.comm_fn(&c, &error); break;
-    case obj::Errhandler::win: { MPI_Win w = MPI_WIN_NULL; h.win_fn(&w, &error); break; }
+    case obj::Errhandler::win: { MPI_Win w = obj::handle_of(by.win); h.win_fn(&w, &error); break; }
     case obj::Errhandler::file: { MPI_File x = MPI_FILE_NULL; h.file_fn(&x, &error); break; }
     case obj::Errhandler::session: { MPI_Session s = obj::handle_of(by.session); h.session_fn(&s, &error); break; }
     case obj::Errhandler::any: break;
@@ -107,6 +112,13 @@ Err session_call_errhandler(obj::Process& p, obj::Session& s, int code) {
     return Err::ok;
 }
 
+Err win_call_errhandler(obj::Process& p, obj::Win& w, int code) {
+    int class_of;
+    WEFT_TRY(calls::error_class(p, code, &class_of));
+    (void)deliver("MPI_Win_call_errhandler", obj::errhandler_of(p, w), {.win = &w}, code);
+    return Err::ok;
+}
+
 Err file_call_errhandler(obj::Process& p, obj::File* f, int code) {
     int class_of;
     if (f != nullptr) return fail(Err{MPI_ERR_FILE}, "no file (argument 1)");
@@ -127,6 +139,10 @@ int raise(const Function& f, const void* owner, Err e) {
     if (owner != nullptr && head(owner)->kind == Kind::session) {
         auto* session = static_cast<const obj::Session*>(owner);
         return deliver(f.name, obj::errhandler_of(p, *session), {.session = session}, code);
+    }
+    if (owner != nullptr && head(owner)->kind == Kind::win) {
+        auto* win = static_cast<const obj::Win*>(owner);
+        return deliver(f.name, obj::errhandler_of(p, *win), {.win = win}, code);
     }
     if (comm != nullptr && comm->kind == Kind::comm && active(p))
         return deliver(f.name, obj::errhandler_of(p, *comm), {.comm = comm}, code);
@@ -178,6 +194,13 @@ static const void* good_owner(const Function& f, const intptr_t* values) {
     case ArgKind::session: {
         auto* s = obj::session_of(p, static_cast<MPI_Session>(const_cast<void*>(word)));
         return head(s)->kind == Kind::session ? s : nullptr;
+    }
+    case ArgKind::win:
+    case ArgKind::win_inout: {
+        const MPI_Win handle = f.args[f.owner].kind == ArgKind::win ? static_cast<MPI_Win>(const_cast<void*>(word))
+                                                                    : load(static_cast<const MPI_Win*>(word));
+        auto* w = obj::win_of(p, handle);
+        return head(w)->kind == Kind::win ? w : nullptr;
     }
     case ArgKind::errh: {
         auto* h = obj::errh_of(p, static_cast<MPI_Errhandler>(const_cast<void*>(word)));

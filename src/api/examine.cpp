@@ -230,6 +230,10 @@ private:
                                 : want(Kind::info, Err::info, "info object", o, i);
         }
         case ArgKind::win: return want(Kind::win, Err::win, "window", obj::win_of(p_, handle<MPI_Win>(i)), i);
+        case ArgKind::win_named: {
+            const obj::Win* w = obj::win_of(p_, handle<MPI_Win>(i));
+            return is_win_or_null(w) ? Err::ok : want(Kind::win, Err::win, "window", w, i);
+        }
         case ArgKind::win_inout:
             return want(Kind::win, Err::win, "window", obj::win_of(p_, loaded<MPI_Win>(i)), i);
         case ArgKind::file: return want(Kind::file, Err{MPI_ERR_FILE}, "file", obj::file_of(p_, handle<MPI_File>(i)), i);

@@ -10,7 +10,7 @@ enum class ArgKind : uint8_t {
     any, raw, varargs, int_, addr, addr_out, callback, keyval, keyval_inout, keyval_out,
     comm, comm_null, comm_named, comm_inout, comm_out, group, group_inout, group_out, op, op_inout, op_out,
     errh, errh_inout, errh_out, info, info_req, info_inout, info_out, infos,
-    win, win_inout, win_out, file, file_null, file_inout, file_out, session, session_inout, session_out,
+    win, win_named, win_inout, win_out, file, file_null, file_inout, file_out, session, session_inout, session_out,
     message_inout, message_out, request, request_null, request_inout, request_null_inout, request_out,
     requests, requests_in, type, type_any, type_named, type_null, type_inout, type_out, types, types_out,
     buf, buf_coll, count, count_any, counts, displs, nonneg, dest, source, root, rank, target,

@@ -176,6 +176,7 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.job = job;
     p.level = level;
     p.log = static_cast<uint8_t>(s.log);
+    p.rma_by_messages = s.rma == 1;
     p.sent_request.state.store(obj::Request::complete, std::memory_order_relaxed);
     p.threads = level == ThreadLevel::multiple && !WEFT_SINGLE;
     p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
@@ -266,6 +267,8 @@ void stop_process(Process& p) {
     // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
     p.hook_count.store(0, std::memory_order_relaxed);
     p.hook_work.store(0, std::memory_order_relaxed);
+    free(p.rma);   // with the list of windows that were never freed
+    p.rma = nullptr;
     close_memory(p);
 }
 

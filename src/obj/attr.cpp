@@ -6,6 +6,7 @@
 #include "obj/handles.hpp"
 #include "obj/process.hpp"
 #include "obj/registry.hpp"
+#include "obj/win.hpp"
 
 namespace weft::obj {
 
@@ -243,6 +244,7 @@ Err delete_attribute(Process& p, Owner o, int number) {
 }
 
 Err copy_attributes(Process& p, Comm& from, Comm& to) { return copy_all(p, owner(from), owner(to)); }
+Err delete_attributes(Process& p, Win& w) { return w.attributes == nullptr ? Err::ok : erase_all(p, owner(w)); }
 Err delete_attributes(Process& p, Comm& c) { return c.attributes == nullptr ? Err::ok : erase_all(p, owner(c)); }
 
 Err copy_attributes(Process& p, const type::Type& from, type::Type& to) {

@@ -9,6 +9,7 @@
 #include "obj/process.hpp"
 #include "obj/registry.hpp"
 #include "obj/session.hpp"
+#include "obj/win.hpp"
 
 namespace weft::obj {
 
@@ -77,6 +78,10 @@ HeldErrhandler default_errhandler(Process& p) {
 
 HeldErrhandler errhandler_of(Process& p, const Comm& c) { return held_or_initial(p, retain_at(p, c.errhandler)); }
 HeldErrhandler errhandler_of(Process& p, const Session& s) { return held_or_initial(p, retain_at(p, s.errhandler)); }
+HeldErrhandler errhandler_of(Process& p, const Win& w) {
+    Errhandler* e = retain_at(p, w.errhandler);
+    return {p, e != nullptr ? *e : errors_are_fatal};
+}
 Errhandler* inherit_errhandler(Process& p, const Comm& parent) { return retain_at(p, parent.errhandler); }
 
 HeldErrhandler file_errhandler(Process& p) {
@@ -93,6 +98,7 @@ static Err set_errhandler(Process& p, Errhandler*& place, Errhandler::Target tar
 
 Err set_errhandler(Process& p, Comm& c, Errhandler& e) { return set_errhandler(p, c.errhandler, Errhandler::comm, "communicators", e); }
 Err set_errhandler(Process& p, Session& s, Errhandler& e) { return set_errhandler(p, s.errhandler, Errhandler::session, "sessions", e); }
+Err set_errhandler(Process& p, Win& w, Errhandler& e) { return set_errhandler(p, w.errhandler, Errhandler::win, "windows", e); }
 Err set_file_errhandler(Process& p, Errhandler& e) {
     return set_errhandler(p, registry(p).file_errhandler, Errhandler::file, "files", e);
 }

@@ -5,6 +5,7 @@
 namespace weft::obj {
 
 constinit const BadObject bad_object{{Kind::bad_handle, 0, 0}, {}};
+constinit const BadObject null_win{{Kind::null_handle, 0, number::win_null}, {}};
 constinit const BadObject no_proc_message{{Kind::message, 0, number::message_no_proc}, {}};
 
 constinit Request null_request{{Kind::request, 0, number::request_null}, {nullptr}, Request::inactive, Request::shared, Protocol::queued, 0, nullptr, {}};

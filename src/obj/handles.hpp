@@ -31,6 +31,7 @@ inline constexpr uintptr_t first_address = 0x1000;
 // What an unassigned small number is the handle of; large enough to be read as any object.
 struct alignas(64) BadObject { Object head; char zeros[512]; };
 extern WEFT_HIDDEN const BadObject bad_object;
+extern WEFT_HIDDEN const BadObject null_win;
 extern WEFT_HIDDEN const BadObject no_proc_message; // MPI_MESSAGE_NO_PROC
 
 namespace detail {
@@ -118,7 +119,8 @@ inline Errhandler* errh_of(Process&, MPI_Errhandler h) {
     return detail::number(h) >= first_address ? detail::pointed_to<Errhandler>(h) : detail::bad<Errhandler>();
 }
 inline Win* win_of(Process&, MPI_Win h) {
-    return detail::number(h) >= first_address ? detail::pointed_to<Win>(h) : detail::bad<Win>();
+    if (const uintptr_t v = detail::number(h); WEFT_LIKELY(v >= first_address)) return detail::pointed_to<Win>(h);
+    return detail::object<Win>(detail::number(h) == number::win_null ? &null_win : &bad_object);
 }
 inline File* file_of(Process&, MPI_File h) {
     return detail::number(h) >= first_address ? detail::pointed_to<File>(h) : detail::bad<File>();

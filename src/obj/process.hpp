@@ -22,6 +22,7 @@ namespace weft::wire { struct Header; }
 namespace weft::p2p { struct Buffers; }
 namespace weft::comm { struct Directory; }
 namespace weft::part { struct Engine; }
+namespace weft::rma { struct Engine; }
 
 namespace weft::obj {
 
@@ -29,6 +30,7 @@ enum class Phase : uint8_t { before_init, active, finalized, forked };
 enum class ThreadLevel : uint8_t { single, funneled, serialized, multiple };
 
 struct Registry;
+struct Win;
 
 struct Process {
     // What the bindings read on every call, in one line.
@@ -73,6 +75,9 @@ struct Process {
     std::atomic<Registry*> registry;  // see obj/registry.hpp; there before initialisation
     comm::Directory* directory;  // process sets and what creates communicators without a parent; null until then
     part::Engine* part;          // partitioned messages; null until the first
+    rma::Engine* rma;            // windows whose accesses are messages; null until the first
+    Win* free_wins;              // under pool_lock
+    bool rma_by_messages;        // WEFT_RMA: no window is accessed by loads and stores
     std::atomic<bool> told;      // the launcher has been told what is pending here
 };
 

@@ -39,6 +39,9 @@ constinit const Setting settings_table[] = {
      "WEFT_NODE_RANKS ranks and sockets beyond.", "docs/design-of-wires.md"},
     {"WEFT_NULL_SIZE", &Settings::null_size, 2, 2, 1 << 20, nullptr,
      "Size of MPI_COMM_WORLD on the null wire.", "docs/ARCHITECTURE.md"},
+    {"WEFT_RMA", &Settings::rma, 0, 0, 1, "auto|messages",
+     "How a window is accessed: by loads and stores where all its memory is shared, else by messages; or always by messages.",
+     "docs/ARCHITECTURE.md"},
     {"WEFT_LOG", &Settings::log, 0, 0, 3, nullptr,
      "What the library tells on stderr: 1, a line per job; 2, a line per rank; 3, its limits too.", "docs/ARCHITECTURE.md"},
 };

@@ -27,6 +27,7 @@ HANDLES = {
     'type_named': ('MPI_INT', 'MPI_DATATYPE_NULL', 'MPI_ERR_TYPE'),
     'info_req': ('info', 'MPI_INFO_NULL', 'MPI_ERR_INFO'),
     'request': ('request', 'MPI_REQUEST_NULL', 'MPI_ERR_REQUEST'),
+    'win': ('good_win', 'MPI_WIN_NULL', 'MPI_ERR_WIN'),
 }
 NULL_POINTER = {'string', 'string_out', 'flag_out', 'int_out', 'int_inout', 'count_out', 'size_out', 'addr_out', 'status_in',
                 'status_inout', 'keyval_out', 'keyval_inout', 'comm_out', 'group_out', 'op_out', 'errh_out', 'info_out',
@@ -37,7 +38,7 @@ NULLS = {'comm': 'MPI_COMM_NULL', 'group': 'MPI_GROUP_NULL', 'op': 'MPI_OP_NULL'
 INOUT_CLASS = {'comm': 'MPI_ERR_COMM', 'group': 'MPI_ERR_GROUP', 'op': 'MPI_ERR_OP', 'errh': 'MPI_ERR_ERRHANDLER',
                'info': 'MPI_ERR_INFO', 'type': 'MPI_ERR_TYPE', 'request': 'MPI_ERR_REQUEST', 'win': 'MPI_ERR_WIN',
                'file': 'MPI_ERR_FILE', 'session': 'MPI_ERR_SESSION', 'message': 'MPI_ERR_REQUEST'}
-WITHOUT_GOOD = {'win': 'MPI_ERR_WIN', 'file': 'MPI_ERR_FILE', 'session': 'MPI_ERR_SESSION'}
+WITHOUT_GOOD = {'file': 'MPI_ERR_FILE', 'session': 'MPI_ERR_SESSION'}
 
 
 NEIGHBOURS = ('sources', 'destinations')
@@ -70,6 +71,8 @@ def good(kind, p):
         return HANDLES[kind][0]
     if kind in ('comm_null', 'comm_named'):
         return 'MPI_COMM_SELF'
+    if kind == 'win_named':
+        return 'good_win'
     if kind == 'info':
         return 'MPI_INFO_NULL'
     if kind in ('request_null', 'request_null_inout'):
@@ -85,7 +88,7 @@ def good(kind, p):
     if kind in ('string',):
         return '"text"'
     if kind.endswith('_inout') and kind.removesuffix('_inout') in NULLS and kind != 'request_null_inout':
-        return f'&good_{kind.removesuffix("_inout")}' if kind in ('comm_inout', 'type_inout', 'errh_inout', 'info_inout') else None
+        return f'&good_{kind.removesuffix("_inout")}' if kind in ('comm_inout', 'type_inout', 'errh_inout', 'info_inout', 'win_inout') else None
     if kind in WITHOUT_GOOD:
         return None
     return '(void *)space' if '*' in p['type'] or '[' in p['type'] or 'function' in p['type'] else '0'
@@ -110,8 +113,10 @@ def bad(kind, f, kinds, lengths, i):
         return [(null, error), ('(void *)0', error), *((v, error) for v in [DEAD, *GARBAGE])]
     if kind in WITHOUT_GOOD:
         return [(v, WITHOUT_GOOD[kind]) for v in [NULLS[kind], DEAD, *GARBAGE]]
-    if kind == 'comm_named':
-        return [(v, 'MPI_ERR_COMM') for v in ['(void *)0', DEAD, *GARBAGE]]
+    if kind in ('comm_named', 'win_named'):
+        return [(v, INOUT_CLASS[kind.removesuffix('_named')]) for v in ['(void *)0', DEAD, *GARBAGE]]
+    if kind == 'target':
+        return [('1', 'MPI_ERR_RANK'), ('-5', 'MPI_ERR_RANK')]
     if kind == 'info':
         return [(v, 'MPI_ERR_INFO') for v in [DEAD, *GARBAGE]]
     if kind in ('count', 'count_any'):
@@ -150,7 +155,7 @@ def calls():
             values[kinds.index('comm')] = 'grid'
         for i, kind in enumerate(kinds):
             if any(v is None for j, v in enumerate(values) if j != i):
-                continue   # no good value exists yet for another argument (windows, files, sessions)
+                continue   # no good value exists yet for another argument (files, sessions)
             for expression, error in bad(kind, f, kinds, lengths, i):
                 arguments = [expression if j == i else v for j, v in enumerate(values) if kinds[j] != 'varargs']
                 yield f['name'], f['params'][i]['name'], expression, error, f'{f["name"]}({", ".join(arguments)})'
@@ -184,6 +189,9 @@ int main(void) {
     MPI_Comm grid;
     MPI_Cart_create(MPI_COMM_SELF, 1, ones, ones, 0, &grid);
     MPI_Comm_set_errhandler(grid, MPI_ERRORS_RETURN);
+    MPI_Win_create(space, sizeof space, 1, MPI_INFO_NULL, MPI_COMM_SELF, &good_win);
+    MPI_Win_set_errhandler(good_win, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, good_win);
     MPI_Datatype uncommitted, good_types[2] = {MPI_INT, MPI_INT}, uncommitted_types[2];
     MPI_Type_contiguous(2, MPI_INT, &uncommitted);
     uncommitted_types[0] = uncommitted_types[1] = uncommitted;
@@ -198,6 +206,8 @@ int main(void) {
     MPI_Info_free(&info);
     MPI_Type_free(&uncommitted);
     MPI_Comm_free(&grid);
+    MPI_Win_unlock_all(good_win);
+    if (MPI_Win_free(&good_win) != MPI_SUCCESS) failures++;
     MPI_Finalize();
     if (failures) printf("%%d of %(n)d failed\\n", failures);
     return failures != 0;

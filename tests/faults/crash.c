@@ -1,5 +1,5 @@
 // A program to be killed: every rank announces itself, then all exchange messages of all sizes for ever, mixed with
-// collectives. `crash MODE`: mix | block (sits in a receive) | compute (never calls MPI) | finalize (ends slowly, over and over)
+// collectives. `crash MODE`: mix | block (sits in a receive) | compute (never calls MPI) | lock (rank 0 holds what the others want) | finalize (ends slowly, over and over)
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +26,17 @@ static void mix(int rank, int size) {
     }
 }
 
+// Rank 0 locks its part of a window and computes; the others wait for the lock.
+static void want_lock(int rank) {
+    int* base;
+    MPI_Win win;
+    MPI_Win_allocate(sizeof *base, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    for (;;) pause();
+}
+
 int main(int argc, char** argv) {
     int rank, size;
     MPI_Init(&argc, &argv);
@@ -39,6 +50,8 @@ int main(int argc, char** argv) {
         MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (argc > 1 && !strcmp(argv[1], "compute")) {
         for (;;) pause();
+    } else if (argc > 1 && !strcmp(argv[1], "lock")) {
+        want_lock(rank);
     } else {
         mix(rank, size);
     }

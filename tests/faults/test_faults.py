@@ -118,6 +118,9 @@ class Killed(unittest.TestCase):
         for victim in range(3):
             self.kill_one(3, victim, "block")
 
+    def test_holder_of_a_lock(self):
+        self.kill_one(3, 0, "lock")
+
     def test_while_others_are_outside(self):
         for victim in range(3):
             self.kill_one(3, victim, "compute")

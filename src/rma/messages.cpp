@@ -1,0 +1,503 @@
+#include "rma/messages.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "boot/boot.hpp"
+#include "obj/handles.hpp"
+#include "os/clock.hpp"
+#include "p2p/calls.hpp"
+#include "p2p/progress.hpp"
+#include "type/elements.hpp"
+#include "type/predefined.hpp"
+
+namespace weft::rma {
+
+// A packet that is leaving; the packet follows.
+struct Sent {
+    Sent* next;
+    Request* request;
+    int64_t bytes;
+    Packet* packet() { return reinterpret_cast<Packet*>(this + 1); }
+};
+
+// An access that awaits data.
+struct Access {
+    Buffer result;      // holds a reference on its type
+    int64_t left;       // bytes
+    Request* request;   // null: none
+    int32_t target;
+};
+
+namespace {
+
+constexpr int64_t most_queued = 64 << 20;   // bytes of packets that a target may be late with; beyond, accesses wait for it
+
+int64_t filled_up(int64_t bytes) { return (bytes + 7) & ~int64_t{7}; }
+
+[[noreturn]] void end_job(Process& p, Err e, const char* text) { boot::abort(p.job, static_cast<int>(e), text); }
+[[noreturn]] void out_of_memory(Process& p) { end_job(p, Err::no_mem, "no memory for an access to a window"); }
+[[noreturn]] void damaged(Process& p) {
+    end_job(p, Err::other, "a packet for a window fits nothing here: this process's memory, or the sender's, is damaged");
+}
+
+// -------------------------------------------------------------------------------------------------- packets that leave
+
+Sent* take_sent(Messages& m) {
+    SpinGuard guard(m.lock);
+    Sent* s = m.first_sent;
+    if (s == nullptr || !s->request->done()) return nullptr;
+    m.first_sent = s->next;
+    if (s->next == nullptr) m.last_sent = nullptr;
+    return s;
+}
+
+bool free_sent(Messages& m) {
+    bool any = false;
+    while (Sent* s = take_sent(m)) {
+        (void)p2p::finish(*m.process, *s->request, nullptr);
+        m.queued.fetch_sub(s->bytes, std::memory_order_relaxed);
+        free(s);
+        any = true;
+    }
+    return any;
+}
+
+Sent* make_packet(Messages& m, int64_t bytes, PacketKind kind) {
+    auto* s = static_cast<Sent*>(malloc(sizeof(Sent) + static_cast<size_t>(bytes)));
+    if (s == nullptr) out_of_memory(*m.process);
+    *s->packet() = {kind, 0, 0, 0, 0, 0};
+    return s;
+}
+
+// Sends the first `bytes` of the packet, which is freed when it has left. Packets to one target arrive in the order of these calls.
+void send_packet(Messages& m, int32_t target, Sent* s, int64_t bytes) {
+    const p2p::Envelope to{target, packet_tag};
+    if (p2p::isend(*m.process, *m.window->comm, type::bytes_at(s->packet(), bytes), to, p2p::Mode::standard, &s->request) != Err::ok)
+        out_of_memory(*m.process);
+    s->bytes = bytes;
+    if (s->request->done()) {
+        (void)p2p::finish(*m.process, *s->request, nullptr);
+        free(s);
+        return;
+    }
+    m.queued.fetch_add(bytes, std::memory_order_relaxed);
+    SpinGuard guard(m.lock);
+    s->next = nullptr;
+    (m.last_sent != nullptr ? m.last_sent->next : m.first_sent) = s;
+    m.last_sent = s;
+}
+
+void send_signal(Messages& m, int32_t target, PacketKind kind) {
+    send_packet(m, target, make_packet(m, sizeof(Packet), kind), sizeof(Packet));
+}
+
+// Cuts an access into packets.
+class Packets {
+public:
+    Packets(Messages& m, const Order& o, uint64_t access) : m_(m), o_(o), access_(access) {}
+
+    bool add(type::ElementRun run) {
+        const bool bytes = (o_.kind == PacketKind::put || o_.kind == PacketKind::get) && run.type->is(type::Type::dense);
+        if (bytes) run = {run.offset, run.count * run.type->size, &type::byte_type()};
+        while (run.count > 0) {
+            const int64_t fit = room() / run.type->size, n = fit < run.count ? fit : run.count;
+            if (n <= 0) {
+                send();
+                continue;
+            }
+            add_piece(run, n);
+            run.offset += n * run.type->extent;
+            run.count -= n;
+        }
+        return true;
+    }
+
+    void send() {
+        if (s_ == nullptr) return;
+        send_packet(m_, o_.target, s_, used_);
+        s_ = nullptr;
+    }
+
+private:
+    // Bytes of data that still fit with a piece, in the packet and in its reply.
+    int64_t room() const {
+        if (s_ == nullptr) return packet_bytes - static_cast<int64_t>(sizeof(Packet) + sizeof(Piece)) - 8;
+        const int64_t here = packet_bytes - used_ - static_cast<int64_t>(sizeof(Piece)) - 8;
+        const int64_t back = packet_bytes - static_cast<int64_t>(sizeof(Packet)) - replied_;
+        return here < back ? here : back;
+    }
+
+    bool carries_data() const { return o_.kind != PacketKind::get && o_.origin.type != nullptr; }
+
+    void add_piece(const type::ElementRun& run, int64_t n) {
+        if (s_ == nullptr) begin();
+        const Piece piece{o_.offset + run.offset, static_cast<int32_t>(n), type::number_of(*run.type)};
+        char* to = reinterpret_cast<char*>(s_->packet()) + used_;
+        memcpy(to, &piece, sizeof piece);
+        used_ += static_cast<int64_t>(sizeof piece);
+        s_->packet()->pieces++;
+        const int64_t bytes = n * run.type->size, sent = o_.kind == PacketKind::compare_and_swap ? 2 * bytes : bytes;
+        if (carries_data()) {
+            type::pack(o_.origin, at_, sent, to + sizeof piece);
+            used_ += filled_up(sent);
+        }
+        at_ += bytes;
+        replied_ += bytes;
+    }
+
+    void begin() {
+        s_ = make_packet(m_, packet_bytes, o_.kind);
+        Packet& h = *s_->packet();
+        h.op = o_.op != nullptr ? o_.op->id : 0;
+        h.access = access_;
+        h.at = at_;
+        used_ = sizeof(Packet);
+        replied_ = 0;
+    }
+
+    Messages& m_;
+    const Order& o_;
+    const uint64_t access_;
+    Sent* s_ = nullptr;
+    int64_t used_ = 0, replied_ = 0, at_ = 0;
+};
+
+// ------------------------------------------------------------------------------------------------ packets that arrive
+
+// Reads a packet's pieces one by one.
+class Pieces {
+public:
+    Pieces(Messages& m, const Packet& h, int64_t bytes)
+        : m_(m), from_(reinterpret_cast<const char*>(&h + 1)), end_(reinterpret_cast<const char*>(&h) + bytes) {}
+
+    // The next one's place here. Ends the job if there is none, or not in this window.
+    Elements next() {
+        Piece piece;
+        if (end_ - from_ < static_cast<int64_t>(sizeof piece)) damaged(*m_.process);
+        memcpy(&piece, from_, sizeof piece);
+        from_ += sizeof piece;
+        const type::Type* t = type::element_with(piece.number);
+        if (t == nullptr || piece.count <= 0) damaged(*m_.process);
+        Window& w = *m_.window;
+        const Part& mine = w.parts[w.comm->rank];
+        const Elements e{address(mine, piece.offset), piece.count, t};
+        const int64_t span = (e.count - 1) * t->extent + t->true_extent;
+        if (w.flavor == MPI_WIN_FLAVOR_DYNAMIC ? !is_attached(w, e.at, span) : piece.offset < 0 || piece.offset + span > mine.bytes)
+            end_job(*m_.process, err_range, "a process has accessed memory that is not, or no longer, in this process's part of a window");
+        return e;
+    }
+
+    const char* data(int64_t bytes) {
+        if (end_ - from_ < bytes) damaged(*m_.process);
+        const char* found = from_;
+        from_ += filled_up(bytes);
+        return found;
+    }
+
+private:
+    Messages& m_;
+    const char *from_, *end_;
+};
+
+int64_t bytes_of(const Elements& e) { return e.count * e.type->size; }
+
+// Applies an access, and sends back what it asks for.
+void apply(Messages& m, int32_t origin, const Packet& h, int64_t bytes) {
+    Pieces pieces(m, h, bytes);
+    os::SpinLock& wide = m.window->control->wide;
+    const op::Op& op = *obj::op_of(*m.process, obj::detail::predefined_handle<MPI_Op>(static_cast<uintptr_t>(h.op)));
+    Sent* reply = h.access != 0 ? make_packet(m, packet_bytes, PacketKind::reply) : nullptr;
+    char* back = reply != nullptr ? reinterpret_cast<char*>(reply->packet() + 1) : nullptr;
+    int32_t replied = 0;
+    for (int32_t i = 0; i < h.pieces; i++) {
+        const Elements e = pieces.next();
+        const int64_t n = bytes_of(e);
+        if (back != nullptr && replied + n > packet_bytes - static_cast<int64_t>(sizeof(Packet))) damaged(*m.process);
+        switch (h.kind) {
+        case PacketKind::put: type::unpack({e.at, e.count, e.type}, 0, n, pieces.data(n)); break;
+        case PacketKind::get: type::pack({e.at, e.count, e.type}, 0, n, back + replied); break;
+        case PacketKind::accumulate:
+            accumulate(op, e, op.code == op::Code::no_op ? nullptr : pieces.data(n), back != nullptr ? back + replied : nullptr, wide);
+            break;
+        default: {
+            const char* values = pieces.data(2 * n);
+            compare_and_swap(e, values, values + n, back + replied, wide);
+        }
+        }
+        replied += static_cast<int32_t>(n);
+    }
+    if (reply == nullptr) return;
+    *reply->packet() = {PacketKind::reply, 0, 0, replied, h.access, h.at};
+    send_packet(m, origin, reply, static_cast<int64_t>(sizeof(Packet)) + replied);
+}
+
+void take_reply(Messages& m, const Packet& h, int64_t bytes) {
+    Access* a;
+    {
+        SpinGuard guard(m.lock);
+        a = static_cast<Access*>(m.accesses.find(h.access));
+        if (a != nullptr && a->left <= h.bytes) m.accesses.take(h.access);
+    }
+    if (a == nullptr || a->left < h.bytes || bytes < static_cast<int64_t>(sizeof(Packet)) + h.bytes) damaged(*m.process);
+    type::unpack(a->result, h.at, h.bytes, &h + 1);
+    a->left -= h.bytes;
+    if (a->left != 0) return;
+    type::release(*a->result.type);
+    if (a->request != nullptr) p2p::complete_special(*m.process, *a->request, Err::ok);
+    m.targets[a->target].replies.fetch_sub(1, std::memory_order_release);   // pairs with the acquire loads of those that wait
+    free(a);
+}
+
+// Grants the lock to those that wait for it, in their order.
+void grant(Messages& m) {
+    while (m.waiting_count > 0) {
+        const LockRequest r = m.waiting[m.waiting_from];
+        if (m.held == Held::alone || (r.how == Held::alone && m.held != Held::no)) return;
+        m.held = r.how;
+        m.holders++;
+        m.waiting_from = (m.waiting_from + 1) % m.window->size();
+        m.waiting_count--;
+        send_signal(m, r.rank, PacketKind::granted);
+    }
+}
+
+void queue_lock(Messages& m, int32_t origin, Held how) {
+    if (m.waiting_count == m.window->size()) damaged(*m.process);
+    m.waiting[(m.waiting_from + m.waiting_count++) % m.window->size()] = {origin, how};
+    grant(m);
+}
+
+void release_lock(Messages& m) {
+    if (--m.holders == 0) m.held = Held::no;
+    grant(m);
+}
+
+void handle(Messages& m, int32_t origin, const Packet& h, int64_t bytes) {
+    switch (h.kind) {
+    case PacketKind::put:
+    case PacketKind::get:
+    case PacketKind::accumulate:
+    case PacketKind::compare_and_swap: return apply(m, origin, h, bytes);
+    case PacketKind::reply: return take_reply(m, h, bytes);
+    case PacketKind::flush: return send_signal(m, origin, PacketKind::ack);
+    case PacketKind::unlock:
+        send_signal(m, origin, PacketKind::ack);
+        return release_lock(m);
+    case PacketKind::ack: m.targets[origin].acks.fetch_sub(1, std::memory_order_release); return;   // pairs with is_complete()
+    case PacketKind::lock_shared: return queue_lock(m, origin, Held::shared);
+    case PacketKind::lock_alone: return queue_lock(m, origin, Held::alone);
+    case PacketKind::granted: m.targets[origin].granted.store(true, std::memory_order_release); return;   // pairs with await_lock()
+    }
+    damaged(*m.process);
+}
+
+// -------------------------------------------------------------------------------------------------------- the server
+
+Err post_receive(Messages& m, int i) {
+    return p2p::irecv(*m.process, *m.window->comm, type::bytes_at(m.space + i * packet_bytes, packet_bytes), {obj::any_source, packet_tag}, &m.incoming[i]);
+}
+
+// Handles the packets that have come, in their order. By one thread at a time.
+bool serve(Messages& m) {
+    bool moved = free_sent(m);
+    for (int i = m.next_incoming; m.incoming[i]->done(); i = m.next_incoming) {
+        obj::Status s{};
+        if (p2p::finish(*m.process, *m.incoming[i], &s) != Err::ok || s.bytes < static_cast<int64_t>(sizeof(Packet))) damaged(*m.process);
+        handle(m, s.source, *reinterpret_cast<const Packet*>(m.space + i * packet_bytes), s.bytes);
+        if (post_receive(m, i) != Err::ok) out_of_memory(*m.process);
+        m.next_incoming = (i + 1) % packet_receives;
+        moved = true;
+    }
+    if (!moved) return false;
+    // Other threads may sleep until what was just done: see lane::sleep_until_woken().
+    { lane::LaneGuard guard(*m.process->lane); }
+    lane::wake_sleepers(*m.process->lane);
+    return true;
+}
+
+// Window number `visit` of the list, for this thread to serve; null where another thread serves it, and then that one looks once more.
+Messages* begin_visit(Engine& e, int32_t visit, bool* exists) {
+    SpinGuard guard(e.lock);
+    Messages* m = e.first;
+    for (int32_t i = 0; i < visit && m != nullptr; i++) m = m->next;
+    *exists = m != nullptr;
+    if (m == nullptr || m->busy) {
+        if (m != nullptr) m->missed = true;
+        return nullptr;
+    }
+    m->busy = true;
+    m->missed = false;
+    return m;
+}
+
+// True if another thread found it busy meanwhile, and may rely on its packets being served.
+bool end_visit(Engine& e, Messages& m) {
+    SpinGuard guard(e.lock);
+    m.busy = false;
+    return m.missed;
+}
+
+bool serve_all(Process& p) {
+    Engine& e = *p.rma;
+    bool moved = false, exists = true;
+    for (int32_t visit = 0;;) {
+        Messages* m = begin_visit(e, visit, &exists);
+        if (!exists) return moved;
+        if (m != nullptr) moved |= serve(*m);
+        if (m == nullptr || !end_visit(e, *m)) visit++;
+    }
+}
+
+Err engine_of(Process& p, Engine** out) {
+    SpinGuard guard(p.pool_lock);
+    if (p.rma == nullptr) p.rma = static_cast<Engine*>(calloc(1, sizeof(Engine)));
+    *out = p.rma;
+    return p.rma != nullptr ? Err::ok : fail(Err::no_mem, "no memory for a window");
+}
+
+void enlist(Engine& e, Messages& m) {
+    SpinGuard guard(e.lock);
+    m.next = e.first;
+    e.first = &m;
+}
+
+// From here on nobody begins to serve it; true once nobody does.
+bool delist(Engine& e, Messages& m) {
+    SpinGuard guard(e.lock);
+    for (Messages** at = &e.first; *at != nullptr; at = &(*at)->next)
+        if (*at == &m) {
+            *at = m.next;
+            break;
+        }
+    return !m.busy;
+}
+
+void free_messages(Messages& m) {
+    free(m.targets);
+    free(m.waiting);
+    free(m.space);
+    m.accesses.close();
+    free(&m);
+}
+
+bool is_complete(const ToTarget& t) {
+    return t.acks.load(std::memory_order_acquire) == 0 && t.replies.load(std::memory_order_acquire) == 0;
+}
+
+constexpr obj::RequestOps access_ops{"access to a window", nullptr, nullptr, nullptr, nullptr, nullptr, false};
+
+}  // namespace
+
+void cancel_receives(Process& p, Request* const* receives, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        Request* r = receives[i];
+        (void)p2p::cancel(p, &r);
+        p2p::wait(p, *r);
+        (void)p2p::finish(p, *r, nullptr);
+    }
+}
+
+Err open_messages(Process& p, Window& w) {
+    Engine* e;
+    WEFT_TRY(engine_of(p, &e));
+    void* memory = malloc(sizeof(Messages));
+    if (memory == nullptr) return fail(Err::no_mem, "no memory for a window");
+    auto* m = new (memory) Messages{};
+    const auto n = static_cast<size_t>(w.size());
+    m->process = &p;
+    m->window = &w;
+    m->targets = static_cast<ToTarget*>(calloc(n, sizeof(ToTarget)));
+    m->waiting = static_cast<LockRequest*>(calloc(n, sizeof(LockRequest)));
+    m->space = static_cast<char*>(malloc(packet_bytes * packet_receives));
+    if (m->targets == nullptr || m->waiting == nullptr || m->space == nullptr) {
+        free_messages(*m);
+        return fail(Err::no_mem, "no memory for a window");
+    }
+    for (int i = 0; i < packet_receives; i++)
+        if (post_receive(*m, i) != Err::ok) out_of_memory(p);
+    w.messages = m;
+    enlist(*e, *m);
+    p2p::register_hook(p, serve_all);
+    p2p::begin_work(p);
+    return Err::ok;
+}
+
+void close_messages(Process& p, Window& w) {
+    Messages& m = *w.messages;
+    p2p::progress_until(p, [&] { return m.queued.load(std::memory_order_relaxed) == 0; });
+    while (!delist(*p.rma, m)) os::yield_cpu();
+    p2p::end_work(p);
+    cancel_receives(p, m.incoming, packet_receives);
+    free_messages(m);
+    w.messages = nullptr;
+}
+
+// ------------------------------------------------------------------------------------------------------- the origin
+
+Err send_order(Process& p, Window& w, const Order& o, Request** out) {
+    Messages& m = *w.messages;
+    ToTarget& t = m.targets[o.target];
+    const int64_t bytes = o.shape.bytes();
+    if (bytes == 0) return Err::ok;
+    uint64_t id = 0;
+    if (o.result.type != nullptr) {
+        auto* a = static_cast<Access*>(malloc(sizeof(Access)));
+        if (a == nullptr) out_of_memory(p);
+        *a = {o.result, bytes, nullptr, o.target};
+        if (out != nullptr && (*out = a->request = p2p::make_special(p, w.comm, &access_ops, nullptr)) == nullptr) out_of_memory(p);
+        type::retain(*o.result.type);
+        t.replies.fetch_add(1, std::memory_order_relaxed);
+        SpinGuard guard(m.lock);
+        if ((id = m.accesses.put(a)) == 0) out_of_memory(p);
+    }
+    Packets packets(m, o, id);
+    type::each_run(*o.shape.type, o.shape.count, [&](const type::ElementRun& run) { return packets.add(run); });
+    packets.send();
+    // After the packets have been handed over: whoever clears it sends a flush that they precede.
+    t.dirty.store(true, std::memory_order_release);
+    if (m.queued.load(std::memory_order_relaxed) > most_queued)
+        p2p::progress_until(p, [&] { return m.queued.load(std::memory_order_relaxed) <= most_queued; });
+    return Err::ok;
+}
+
+void flush_by_messages(Process& p, Window& w, int32_t target) {
+    Messages& m = *w.messages;
+    ToTarget& t = m.targets[target];
+    // `acks` is raised first, so that another thread that finds `dirty` cleared waits as well.
+    t.acks.fetch_add(1, std::memory_order_relaxed);
+    if (t.dirty.exchange(false, std::memory_order_acq_rel)) send_signal(m, target, PacketKind::flush);
+    else t.acks.fetch_sub(1, std::memory_order_relaxed);
+    p2p::progress_until(p, [&] { return is_complete(t); });
+}
+
+void flush_local_by_messages(Process& p, Window& w, int32_t target) {
+    ToTarget& t = w.messages->targets[target];
+    p2p::progress_until(p, [&] { return t.replies.load(std::memory_order_acquire) == 0; });
+}
+
+void ask_for_lock(Process&, Window& w, int32_t target, Held how) {
+    send_signal(*w.messages, target, how == Held::alone ? PacketKind::lock_alone : PacketKind::lock_shared);
+}
+
+void await_lock(Process& p, Window& w, int32_t target) {
+    ToTarget& t = w.messages->targets[target];
+    p2p::progress_until(p, [&] { return t.granted.load(std::memory_order_acquire); });
+    t.granted.store(false, std::memory_order_relaxed);
+}
+
+void lock_by_messages(Process& p, Window& w, int32_t target, Held how) {
+    ask_for_lock(p, w, target, how);
+    await_lock(p, w, target);
+}
+
+void unlock_by_messages(Process& p, Window& w, int32_t target) {
+    ToTarget& t = w.messages->targets[target];
+    t.acks.fetch_add(1, std::memory_order_relaxed);
+    t.dirty.store(false, std::memory_order_relaxed);
+    send_signal(*w.messages, target, PacketKind::unlock);
+    p2p::progress_until(p, [&] { return is_complete(t); });
+}
+
+}  // namespace weft::rma

@@ -1,0 +1,326 @@
+// Epochs: fence, post, start, complete, wait; locks and flushes.
+//
+// MPI_Win_post and MPI_Win_complete tell the other side by a message without data on the window's communicator, whatever the accesses
+// are: whoever receives it sees all stores before it. The lock of a mapped part is a word in the shared heap (Control).
+#include <cstdlib>
+
+#include "coll/calls.hpp"
+#include "obj/group.hpp"
+#include "os/futex.hpp"
+#include "p2p/calls.hpp"
+#include "p2p/progress.hpp"
+#include "rma/messages.hpp"
+#include "type/predefined.hpp"
+
+namespace weft::rma {
+
+namespace {
+
+constexpr int all_assertions = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+
+Err check_assertion(int given) {
+    return (given & ~all_assertions) == 0 ? Err::ok : fail(err_assert, "the assertion %d is not made of those that the standard has", given);
+}
+
+// The stores of this process before it are visible to all before its loads after it are done.
+void full_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+void open_epoch(Window& w) { w.open_epochs.fetch_add(1, std::memory_order_relaxed); }
+void close_epoch(Window& w) { w.open_epochs.fetch_sub(1, std::memory_order_relaxed); }
+
+// ------------------------------------------------------------------------------------------------ locks of mapped parts
+
+bool try_lock(Control& c, Held how) {
+    uint32_t now = c.word.load(std::memory_order_relaxed);
+    if (how == Held::alone ? now != 0 : (now & Control::exclusive) != 0) return false;
+    const uint32_t next = how == Held::alone ? Control::exclusive : now + 1;
+    return c.word.compare_exchange_strong(now, next, std::memory_order_acquire);   // pairs with unlock_mapped()
+}
+
+// Sleeps until the word changes, for a millisecond at most, because messages do not end this sleep. Whoever gives the lock back reads
+// `sleepers` after changing the word; whoever sleeps adds to it before the kernel compares the word.
+void sleep_on(Control& c) {
+    constexpr uint32_t longest_us = 1000;
+    c.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    if (const uint32_t now = c.word.load(std::memory_order_seq_cst); now != 0) os::futex_wait(c.word, now, longest_us);
+    c.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void lock_mapped(Process& p, Control& c, Held how) {
+    lane::Idler idler(*p.lane);
+    bool told = false;
+    while (!try_lock(c, how)) {
+        if (p2p::progress(p)) {
+            idler.moved();
+            continue;
+        }
+        const lane::Idler::Next next = idler.idle();
+        if (next == lane::Idler::Next::sleep) sleep_on(c);
+        else if (next == lane::Idler::Next::listen) {
+            p2p::check_wires(p);
+            if (!told) told = p2p::tell_if_asked(p, idler.waited_ns(), nullptr);
+        }
+    }
+}
+
+void unlock_mapped(Control& c, Held how) {
+    c.word.fetch_sub(how == Held::alone ? Control::exclusive : 1, std::memory_order_seq_cst);
+    if (WEFT_UNLIKELY(c.sleepers.load(std::memory_order_seq_cst) != 0)) os::futex_wake(c.word);
+}
+
+void lock_part(Process& p, Window& w, int target, Held how) {
+    if (w.mapped) lock_mapped(p, *w.parts[target].control, how);
+    else lock_by_messages(p, w, target, how);
+}
+
+// ------------------------------------------------------------------------------------------------- post and start
+
+Buffer nothing() { return type::bytes_at(nullptr, 0); }
+
+// The ranks in the window of a group's members, by their place in the group.
+Err rank_in(const Window& w, const Group& g, int32_t member, int* rank) {
+    *rank = obj::rank_of(*w.comm->group, g.at(member));
+    return *rank != obj::undefined ? Err::ok : fail(Err::group, "rank %d of the group is not in the window", member);
+}
+
+Err check_group(const Window& w, const Group& g) {
+    int rank;
+    for (int32_t i = 0; i < g.size; i++) WEFT_TRY(rank_in(w, g, i, &rank));
+    return Err::ok;
+}
+
+// A message without data to each member. Nobody waits for it.
+Err tell_all(Process& p, Window& w, const Group& g, Tag tag) {
+    for (int32_t i = 0; i < g.size; i++) {
+        int rank;
+        Request* r = nullptr;
+        WEFT_TRY(rank_in(w, g, i, &rank));
+        WEFT_TRY(p2p::isend(p, *w.comm, nothing(), {rank, tag}, p2p::Mode::standard, &r));
+        p2p::free_request(p, *r);
+    }
+    return Err::ok;
+}
+
+Err close_exposure(Process& p, Window& w) {
+    Err e = Err::ok;
+    for (int32_t i = 0; w.completions != nullptr && i < w.exposed->size; i++) {
+        p2p::wait(p, *w.completions[i]);
+        const Err one = p2p::finish(p, *w.completions[i], nullptr);
+        if (e == Err::ok) e = one;
+    }
+    free(w.completions);
+    w.completions = nullptr;
+    obj::release(p, *w.exposed);
+    w.exposed = nullptr;
+    return e;
+}
+
+Err not_exposed() { return fail(err_sync, "no epoch of exposure is open: MPI_Win_post comes first"); }
+
+Err check_held(const Window& w, int target) {
+    WEFT_TRY(check_target(w, target));
+    if (target == obj::proc_null || w.all_locked || w.locks[target] != Held::no) return Err::ok;
+    return fail(err_sync, "the part of rank %d is not locked", target);
+}
+
+Err check_any_held(const Window& w) {
+    if (w.all_locked) return Err::ok;
+    for (int i = 0; i < w.size(); i++)
+        if (w.locks[i] != Held::no) return Err::ok;
+    return fail(err_sync, "no process's part is locked");
+}
+
+template <class Each> void each_target(const Window& w, Each&& each) {
+    for (int i = 0; i < w.size(); i++) each(i);
+}
+
+}  // namespace
+
+void complete_accesses(Process& p, Window& w, int target) {
+    full_fence();
+    if (!w.mapped) flush_by_messages(p, w, target);
+}
+
+void complete_accesses(Process& p, Window& w) {
+    full_fence();
+    if (!w.mapped) each_target(w, [&](int i) { flush_by_messages(p, w, i); });
+}
+
+Err fence(Process& p, int assertion, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_assertion(assertion));
+    if (w.all_locked || w.accessed != nullptr || w.exposed != nullptr || w.open_epochs.load(std::memory_order_relaxed) > (w.fenced ? 1 : 0))
+        return fail(err_sync, "an epoch of another kind is open");
+    complete_accesses(p, w);
+    WEFT_TRY(coll::barrier(p, *w.comm));
+    const bool fenced = (assertion & MPI_MODE_NOSUCCEED) == 0;
+    if (fenced != w.fenced) fenced ? open_epoch(w) : close_epoch(w);
+    w.fenced = fenced;
+    return Err::ok;
+}
+
+Err post(Process& p, Group& group, int assertion, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_assertion(assertion));
+    WEFT_TRY(check_group(w, group));
+    if (w.exposed != nullptr) return fail(err_sync, "the window is exposed already: MPI_Win_wait comes first");
+    auto* awaited = static_cast<Request**>(calloc(static_cast<size_t>(group.size) + 1, sizeof(Request*)));
+    if (awaited == nullptr) return fail(Err::no_mem, "no memory for an epoch of %d processes", group.size);
+    for (int32_t i = 0; i < group.size; i++) {
+        int rank;
+        Err e = rank_in(w, group, i, &rank);
+        if (e == Err::ok) e = p2p::irecv(p, *w.comm, nothing(), {rank, completed_tag}, &awaited[i]);
+        if (e != Err::ok) {
+            cancel_receives(p, awaited, i);
+            free(awaited);
+            return e;
+        }
+    }
+    full_fence();
+    w.completions = awaited;
+    w.exposed = &group;
+    obj::retain(group);
+    return (assertion & MPI_MODE_NOCHECK) != 0 ? Err::ok : tell_all(p, w, group, posted_tag);
+}
+
+Err start(Process& p, Group& group, int assertion, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_assertion(assertion));
+    WEFT_TRY(check_group(w, group));
+    if (w.accessed != nullptr) return fail(err_sync, "an epoch of access is open: MPI_Win_complete comes first");
+    for (int32_t i = 0; (assertion & MPI_MODE_NOCHECK) == 0 && i < group.size; i++) {
+        int rank;
+        WEFT_TRY(rank_in(w, group, i, &rank));
+        WEFT_TRY(p2p::recv(p, *w.comm, nothing(), {rank, posted_tag}, nullptr));
+    }
+    w.accessed = &group;
+    obj::retain(group);
+    open_epoch(w);
+    return Err::ok;
+}
+
+Err complete(Process& p, Win& win) {
+    Window& w = window_of(win);
+    if (w.accessed == nullptr) return fail(err_sync, "no epoch of access is open: MPI_Win_start comes first");
+    Group& group = *w.accessed;
+    for (int32_t i = 0; i < group.size; i++) {
+        int rank;
+        WEFT_TRY(rank_in(w, group, i, &rank));
+        complete_accesses(p, w, rank);
+    }
+    const Err e = tell_all(p, w, group, completed_tag);
+    w.accessed = nullptr;
+    close_epoch(w);
+    obj::release(p, group);
+    return e;
+}
+
+Err wait(Process& p, Win& win) {
+    Window& w = window_of(win);
+    return w.exposed != nullptr ? close_exposure(p, w) : not_exposed();
+}
+
+Err test(Process& p, Win& win, bool* flag) {
+    Window& w = window_of(win);
+    if (w.exposed == nullptr) return not_exposed();
+    *flag = false;
+    for (int32_t i = 0; i < w.exposed->size; i++)
+        if (!p2p::test(p, *w.completions[i])) return Err::ok;
+    *flag = true;
+    return close_exposure(p, w);
+}
+
+Err lock(Process& p, int type, int target, int assertion, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_target(w, target));
+    if (type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED) return fail(err_locktype, "there is no type of lock %d", type);
+    WEFT_TRY(check_assertion(assertion));
+    if (target == obj::proc_null) {
+        open_epoch(w);
+        return Err::ok;
+    }
+    if (w.all_locked || w.locks[target] != Held::no) return fail(err_sync, "the part of rank %d is locked by this process already", target);
+    const Held how = type == MPI_LOCK_EXCLUSIVE ? Held::alone : Held::shared;
+    lock_part(p, w, target, how);
+    w.locks[target] = how;
+    open_epoch(w);
+    return Err::ok;
+}
+
+Err unlock(Process& p, int target, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_target(w, target));
+    if (target == obj::proc_null) {
+        close_epoch(w);
+        return Err::ok;
+    }
+    if (w.locks[target] == Held::no) return fail(err_sync, "the part of rank %d is not locked by MPI_Win_lock", target);
+    const Held how = w.locks[target];
+    w.locks[target] = Held::no;
+    close_epoch(w);
+    if (w.mapped) unlock_mapped(*w.parts[target].control, how);
+    else unlock_by_messages(p, w, target);
+    return Err::ok;
+}
+
+Err lock_all(Process& p, int assertion, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_assertion(assertion));
+    if (w.all_locked || check_any_held(w) == Err::ok) return fail(err_sync, "this process holds a lock of the window already");
+    if (w.mapped) {
+        each_target(w, [&](int i) { lock_mapped(p, *w.parts[i].control, Held::shared); });
+    } else {
+        each_target(w, [&](int i) { ask_for_lock(p, w, i, Held::shared); });
+        each_target(w, [&](int i) { await_lock(p, w, i); });
+    }
+    w.all_locked = true;
+    open_epoch(w);
+    return Err::ok;
+}
+
+Err unlock_all(Process& p, Win& win) {
+    Window& w = window_of(win);
+    if (!w.all_locked) return fail(err_sync, "the window is not locked by MPI_Win_lock_all");
+    w.all_locked = false;
+    close_epoch(w);
+    if (w.mapped) each_target(w, [&](int i) { unlock_mapped(*w.parts[i].control, Held::shared); });
+    else each_target(w, [&](int i) { unlock_by_messages(p, w, i); });
+    return Err::ok;
+}
+
+Err flush(Process& p, int target, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_held(w, target));
+    if (target != obj::proc_null) complete_accesses(p, w, target);
+    return Err::ok;
+}
+
+Err flush_all(Process& p, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_any_held(w));
+    complete_accesses(p, w);
+    return Err::ok;
+}
+
+Err flush_local(Process& p, int target, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_held(w, target));
+    if (!w.mapped && target != obj::proc_null) flush_local_by_messages(p, w, target);
+    return Err::ok;
+}
+
+Err flush_local_all(Process& p, Win& win) {
+    Window& w = window_of(win);
+    WEFT_TRY(check_any_held(w));
+    if (!w.mapped) each_target(w, [&](int i) { flush_local_by_messages(p, w, i); });
+    return Err::ok;
+}
+
+// A loop around it must also see what arrives by messages.
+Err sync(Process& p, Win& win) {
+    full_fence();
+    if (!window_of(win).mapped) (void)p2p::progress(p);
+    return Err::ok;
+}
+
+}  // namespace weft::rma

@@ -1,0 +1,91 @@
+// A window and its processes. Used by rma/ alone.
+//
+// Two ways of access, chosen when the window is made, for the whole window, so that its accumulates have one atomicity domain:
+// - mapped: every part lies in the node's shared heap, at the same address in all processes. The origin loads, stores and uses atomic
+//   instructions itself; the target does nothing. A lock is a word in the target's Control.
+// - by messages (messages.hpp): the target applies what origins send, whenever it makes progress.
+//
+// `parts` and all that is decided at creation are immutable. Epochs are the calling threads' own, who may not open one twice at a time:
+// `locks` has a byte per target, `open_epochs` is atomic.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "os/spin.hpp"
+#include "rma/rma.hpp"
+
+namespace weft::rma {
+
+struct Messages;
+
+// The error classes of windows.
+inline constexpr Err err_disp{MPI_ERR_DISP}, err_range{MPI_ERR_RMA_RANGE}, err_sync{MPI_ERR_RMA_SYNC}, err_attach{MPI_ERR_RMA_ATTACH},
+    err_shared{MPI_ERR_RMA_SHARED}, err_flavor{MPI_ERR_RMA_FLAVOR}, err_assert{MPI_ERR_ASSERT}, err_locktype{MPI_ERR_LOCKTYPE};
+
+// What the processes of a mapped window share about one part, in the shared heap; private to the target where accesses are messages.
+// `word` invariant: 0 free, `exclusive` held by one, otherwise the number of those that share it.
+struct Control {
+    static constexpr uint32_t exclusive = 1u << 31;
+    alignas(64) std::atomic<uint32_t> word;
+    std::atomic<uint32_t> sleepers;      // that may sleep on `word`
+    alignas(64) os::SpinLock wide;       // of elements that no instruction updates (element.hpp)
+};
+
+// One process's memory.
+struct Part {
+    char* base;         // at this address in that process; null: displacements are addresses (dynamic windows)
+    int64_t bytes;
+    int64_t disp_unit;
+    Control* control;   // mapped windows only
+};
+
+// A region of a dynamic window.
+struct Region {
+    Region* next;
+    char* base;
+    int64_t bytes;
+};
+
+enum class Held : uint8_t { no, shared, alone };
+
+struct Window : Win {
+    bool mapped;
+    bool shared;            // every part can be loaded and stored by every process
+    Part* parts;            // by rank
+    Control* control;       // of this process's part
+    void* memory;           // that the library allocated for it; null: none
+    Messages* messages;     // null: mapped
+    Region* regions;        // attached; under `lock`
+    os::SpinLock lock;      // a leaf
+
+    std::atomic<int32_t> open_epochs;   // of access; accesses without any are refused
+    bool fenced;                        // one of them is a fence's
+    bool all_locked;
+    Held* locks;                        // by rank
+    Group* accessed;                    // MPI_Win_start's; null: none
+    Group* exposed;                     // MPI_Win_post's; null: none
+    Request** completions;              // of `exposed`: the receives of what MPI_Win_complete sends; null: none are awaited
+
+    int32_t size() const { return comm->size; }
+};
+
+inline Window& window_of(Win& w) { return static_cast<Window&>(w); }
+
+// Where `offset` in a part lies, as an address of its process. An integer, because a dynamic window's base is none.
+inline char* address(const Part& part, int64_t offset) {
+    return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(part.base) + static_cast<uint64_t>(offset));
+}
+
+// A rank to access: Err::rank if there is none. MPI_PROC_NULL is good.
+Err check_target(const Window&, int rank);
+// Whether this process's memory [at, at + bytes) is attached to the dynamic window.
+bool is_attached(Window&, const char* at, int64_t bytes);
+
+// Ends receives that nothing will match any more, or that an error has made useless.
+void cancel_receives(Process&, Request* const* receives, int32_t count);
+
+// All accesses of this process so far are complete at their targets, or at that one.
+void complete_accesses(Process&, Window&);
+void complete_accesses(Process&, Window&, int target);
+
+}  // namespace weft::rma
