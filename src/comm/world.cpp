@@ -176,6 +176,7 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.job = job;
     p.level = level;
     p.log = static_cast<uint8_t>(s.log);
+    p.coll_choice = static_cast<uint8_t>(s.coll);
     p.sent_request.state.store(obj::Request::complete, std::memory_order_relaxed);
     p.threads = level == ThreadLevel::multiple && !WEFT_SINGLE;
     p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
