@@ -87,7 +87,6 @@ char* allocate(Process& p, const Layout& l) {
 Err agree(Process& p, Comm& c, uint64_t* offer) {
     Schedule* s = nullptr;
     WEFT_TRY(open(p, c, of_sequence, false, &s));
-    s->avoid_areas();
     const op::Op& both = *op::predefined_at(number::op_band);
     const Buffer word{offer, 1, type::predefined_at(number::type_uint64_t)};
     const Err e = build(*s, Allreduce{reinterpret_cast<const void*>(in_place_address), word, &both});

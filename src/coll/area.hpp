@@ -30,7 +30,7 @@ namespace weft::coll {
 using obj::Comm;
 using obj::Process;
 
-inline constexpr size_t line_bytes = 64;
+inline constexpr int64_t line_bytes = 64;
 
 // One member's part of a small call.
 struct alignas(line_bytes) Line {
@@ -77,7 +77,7 @@ struct Watch {
         return next >= end;
     }
     const std::atomic<uint64_t>& word(int32_t i) const {
-        return *reinterpret_cast<const std::atomic<uint64_t>*>(words + static_cast<size_t>(i) * line_bytes);
+        return *reinterpret_cast<const std::atomic<uint64_t>*>(words + i * line_bytes);
     }
 };
 

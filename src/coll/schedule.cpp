@@ -107,7 +107,7 @@ void Schedule::await(const Watch& w) {
 // Calls of the area follow each other in every member: a nonblocking one begins when the one before has told that it is over.
 uint64_t Schedule::begin_in_area() {
     const uint64_t n = ++share_->call;
-    if (keep_) await(share_->mark_of(share_->me, Share::mark_done(n - 1)));
+    if (keep_ && n > 1) await(share_->mark_of(share_->me, Share::mark_done(n - 1)));
     else signal(Share::mark_done(n - 1));
     return n;
 }

@@ -81,7 +81,6 @@ public:
     // number, and what was done there before is over: builders ask when they have decided to use it.
     Share* share() const { return share_; }
     uint64_t begin_in_area();
-    void avoid_areas() { share_ = nullptr; }
     void use(const op::Op&);
     // Memory that lives as long as the schedule; null when there is none (and remembered).
     void* temp(int64_t bytes);
