@@ -82,14 +82,18 @@ char* allocate(Process& p, const Layout& l) {
     return base;
 }
 
-// What all members give is combined by "and": the first gives the address, and in its lowest bit whether members outnumber CPUs;
-// the others give ones, or zero who cannot address it. By messages.
-Err agree(Process& p, Comm& c, uint64_t* offer) {
+// What the members agree on is the least that any of them says.
+struct Offer {
+    uint64_t address;       // the first's, and in its lowest bit whether members outnumber CPUs; the others': all ones, or 0 who cannot have it
+    uint64_t not_begun;     // complement of the number of nonblocking collectives begun: these go by messages in all members
+};
+
+// By messages: there is no area yet.
+Err agree(Process& p, Comm& c, Offer* offer) {
     Schedule* s = nullptr;
     WEFT_TRY(open(p, c, of_sequence, false, &s));
-    const op::Op& both = *op::predefined_at(number::op_band);
-    const Buffer word{offer, 1, type::predefined_at(number::type_uint64_t)};
-    const Err e = build(*s, Allreduce{reinterpret_cast<const void*>(in_place_address), word, &both});
+    const Buffer words{offer, 2, type::predefined_at(number::type_uint64_t)};
+    const Err e = build(*s, Allreduce{reinterpret_cast<const void*>(in_place_address), words, op::predefined_at(number::op_min)});
     return e == Err::ok ? run(*s) : abandon(*s, e);
 }
 
@@ -113,17 +117,17 @@ void consider_area(Process& p, Comm& c) {
     if (state == nullptr || state->asked.exchange(1, std::memory_order_relaxed) != 0 || !all_near(p, c)) return;
     const Layout l = layout_for(c.size);
     auto* shares = static_cast<Share*>(malloc(2 * sizeof(Share)));
-    uint64_t offer = shares != nullptr && can_address(p) ? ~uint64_t{0} : 0;
-    char* mine = nullptr;
-    if (c.rank == 0 && offer != 0) {
-        mine = allocate(p, l);
-        offer = reinterpret_cast<uint64_t>(mine) | (mine != nullptr && p.lane->limits.shared_cpus ? 1 : 0);
+    char* mine = c.rank == 0 && shares != nullptr && can_address(p) ? allocate(p, l) : nullptr;
+    Offer offer{shares != nullptr && can_address(p) ? ~uint64_t{0} : 0, ~uint64_t{c.nonblocking_sequence.load(std::memory_order_relaxed)}};
+    if (c.rank == 0) offer.address = reinterpret_cast<uint64_t>(mine) | (mine != nullptr && p.lane->limits.shared_cpus ? 1 : 0);
+    if (agree(p, c, &offer) != Err::ok) offer.address = 0;
+    if (offer.address == 0) {
+        if (mine != nullptr) (void)p.heap->release(mine);
+        return free(shares);
     }
-    if (agree(p, c, &offer) != Err::ok) offer = 0;
-    if (offer == 0 && mine != nullptr) (void)p.heap->release(mine);
-    if (offer == 0) return free(shares);
     for (size_t i = 0; i < 2; i++)
-        open_share(shares[i], p, c, l, reinterpret_cast<char*>(offer & ~uint64_t{1}) + i * l.bytes(), (offer & 1) != 0);
+        open_share(shares[i], p, c, l, reinterpret_cast<char*>(offer.address & ~uint64_t{1}) + i * l.bytes(), (offer.address & 1) != 0);
+    state->first_nonblocking = static_cast<uint32_t>(~offer.not_begun);
     state->blocking.store(&shares[0], std::memory_order_release);
     state->nonblocking.store(&shares[1], std::memory_order_release);
 }
@@ -132,8 +136,9 @@ namespace {
 
 // This member uses the memory no more. Whose it is keeps it until nobody does.
 void leave(Process& p, const Share& s) {
+    if (p.coll == nullptr) return;   // at the end, when the heap goes as a whole
     const bool last = s.head().users.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    if (s.me != 0 || p.coll == nullptr) return;   // null: at the end, when the heap goes as a whole
+    if (s.me != 0) return;
     if (last) {
         (void)p.heap->release(s.base);
         return;

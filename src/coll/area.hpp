@@ -142,6 +142,8 @@ struct CommState : obj::CollState {
     std::atomic<uint32_t> asked; // 1: somebody sees about the area, or it has been seen that there is none
     // Null until there is an area, and for life where there can be none. Set by a blocking collective, so in the same call in all members.
     std::atomic<Share*> blocking, nonblocking;   // one block of memory
+    // Number of the first nonblocking collective that may use the area: ranks may order them and the blocking ones differently.
+    uint32_t first_nonblocking;
 };
 // Null when out of memory.
 CommState* state_of(Comm&);
@@ -150,6 +152,14 @@ CommState* state_of(Comm&);
 WEFT_INLINE Share* share_of(const Comm& c) {
     auto* s = static_cast<CommState*>(__atomic_load_n(&c.coll, __ATOMIC_ACQUIRE));
     return s != nullptr ? s->blocking.load(std::memory_order_acquire) : nullptr;
+}
+
+// The area for a schedule, or null: of nonblocking collectives their `number` decides, too.
+inline Share* share_for(const Comm& c, bool nonblocking, uint32_t number) {
+    if (!nonblocking) return share_of(c);
+    auto* s = static_cast<CommState*>(__atomic_load_n(&c.coll, __ATOMIC_ACQUIRE));
+    Share* share = s != nullptr ? s->nonblocking.load(std::memory_order_acquire) : nullptr;
+    return share != nullptr && static_cast<int32_t>(number - s->first_nonblocking) >= 0 ? share : nullptr;
 }
 
 // Makes the area once the communicator has done some collectives: most communicators never do, and an area costs about as much as ten

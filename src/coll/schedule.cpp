@@ -431,11 +431,9 @@ Err open_tagged(Process& p, Comm& c, int32_t tag, bool keep, Schedule** out) {
 
 Err open(Process& p, Comm& c, TagSpace space, bool keep, Schedule** out) {
     std::atomic<uint32_t>& sequence = space == of_nonblocking ? c.nonblocking_sequence : c.coll_sequence;
-    auto number = static_cast<int32_t>(sequence.fetch_add(1, std::memory_order_relaxed)) & tag_mask;
-    WEFT_TRY(open_tagged(p, c, number | space, keep, out));
-    CommState* state = static_cast<CommState*>(__atomic_load_n(&c.coll, __ATOMIC_ACQUIRE));
-    if (state != nullptr && space != of_persistent)
-        Access::may_use(**out, (space == of_nonblocking ? state->nonblocking : state->blocking).load(std::memory_order_acquire));
+    const uint32_t number = sequence.fetch_add(1, std::memory_order_relaxed);
+    WEFT_TRY(open_tagged(p, c, (static_cast<int32_t>(number) & tag_mask) | space, keep, out));
+    if (space != of_persistent) Access::may_use(**out, share_for(c, space == of_nonblocking, number));
     return Err::ok;
 }
 
