@@ -2,7 +2,6 @@
 #include "coll/area.hpp"
 
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 #include "coll/choice.hpp"
@@ -40,7 +39,7 @@ void Share::wait_long(Process& p, Watch& w) {
 
 void Share::wake_members(Process& p) const {
     for (int32_t i = 0; i < ranks; i++)
-        if (i != me) p.lane->shm.rouse(comm->routes[i].index);
+        if (i != me) p.lane->rouse(comm->routes[i].peer);
 }
 
 // ------------------------------------------------------------------------------------------ made, given back
@@ -72,13 +71,25 @@ bool all_near(const Process& p, const Comm& c) {
 
 bool can_address(const Process& p) { return p.segment != nullptr && p.segment->same_address; }
 
+// All words of an area; the rest is written before it is read.
+void clear(char* base, const Layout& l) {
+    Share s;
+    s.layout = l;
+    s.base = base;
+    s.ranks = l.ranks;
+    s.head().waiters.store(0, std::memory_order_relaxed);
+    s.head().users.store(l.ranks, std::memory_order_relaxed);
+    for (int32_t i = 0; i < l.ranks; i++) {
+        s.mark(i).store(0, std::memory_order_relaxed);
+        for (uint64_t n = 0; n < Layout::depth; n++) s.line(n, i).call.store(0, std::memory_order_relaxed);
+    }
+}
+
 // Two areas: for blocking and for nonblocking collectives. Null when out of memory.
 char* allocate(Process& p, const Layout& l) {
     sweep_areas(p);
-    const size_t bytes = l.bytes();
-    auto* base = static_cast<char*>(p.heap->allocate(2 * bytes, os::page_bytes));
-    for (int i = 0; base != nullptr && i < 2; i++) memset(base + static_cast<size_t>(i) * bytes, 0, l.slots());
-    if (base != nullptr) reinterpret_cast<Head*>(base)->users.store(l.ranks, std::memory_order_relaxed);
+    auto* base = static_cast<char*>(p.heap->allocate(2 * l.bytes(), os::page_bytes));
+    for (size_t i = 0; base != nullptr && i < 2; i++) clear(base + i * l.bytes(), l);
     return base;
 }
 

@@ -59,7 +59,6 @@ struct Layout {
 
     size_t marks() const { return sizeof(Head); }
     size_t lines() const { return marks() + static_cast<size_t>(ranks) * sizeof(Mark); }
-    // All before this must be zero at first.
     size_t slots() const { return lines() + static_cast<size_t>(ranks) * depth * sizeof(Line); }
     size_t stages() const { return slots() + static_cast<size_t>(ranks * depth * slot_bytes); }
     size_t bytes() const { return stages() + static_cast<size_t>(ranks * stage_bytes); }
