@@ -122,8 +122,24 @@ inline constexpr int64_t never_a_tree = INT64_MAX;
 // it may be `result.base` itself.
 void add_reduce(Schedule&, const Team&, int32_t root, const void* own, Buffer result);
 
+// Small blocking calls over lines and slots, where a schedule costs more than the message (coll/small.cpp). False: nothing has been
+// done, and the call is for a schedule.
+template <class A> bool try_lines(Process&, Share&, const A&, Err*) { return false; }
+bool try_lines(Process&, Share&, const Barrier&, Err*);
+bool try_lines(Process&, Share&, const Bcast&, Err*);
+bool try_lines(Process&, Share&, const Reduce&, Err*);
+bool try_lines(Process&, Share&, const Allreduce&, Err*);
+bool try_lines(Process&, Share&, const Allgather&, Err*);
+bool try_lines(Process&, Share&, const Alltoall&, Err*);
+
 // One call in its three forms.
 template <class A> Err blocking(Process& p, Comm& c, const A& a) {
+    if (Share* share = share_of(c)) {
+        Err e;
+        if (try_lines(p, *share, a, &e)) return e;
+    } else {
+        consider_area(p, c);
+    }
     Schedule* s = nullptr;
     WEFT_TRY(open(p, c, of_sequence, false, &s));
     Err e = build(*s, a);

@@ -1,5 +1,6 @@
 // The collectives in which everybody sends data to everybody: allgather and alltoall, in all their forms.
 #include "coll/coll.hpp"
+#include "coll/staged.hpp"
 
 namespace weft::coll {
 
@@ -33,7 +34,7 @@ Err build(Schedule& s, const Allgather& a) {
         add_between(s, c, [&](int32_t) { return a.send; }, [&](int32_t i) { return a.recv.at(i); });
         return Err::ok;
     }
-    add_allgather(s, local_team(c), a.send, a.recv);
+    if (!add_staged_allgather(s, a.send, a.recv)) add_allgather(s, local_team(c), a.send, a.recv);
     return Err::ok;
 }
 
@@ -62,6 +63,7 @@ Err build(Schedule& s, const Alltoall& a) {
         add_between(s, c, [&](int32_t i) { return a.send.at(i); }, [&](int32_t i) { return a.recv.at(i); });
         return Err::ok;
     }
+    if (add_staged_alltoall(s, a.send, a.recv)) return Err::ok;
     Team t = local_team(c);
     if (a.send.in_place()) {
         add_swaps(s, t, a.recv);

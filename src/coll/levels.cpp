@@ -4,14 +4,12 @@
 #include <new>
 
 #include "base/scratch.hpp"
+#include "coll/area.hpp"
 #include "obj/group.hpp"
 
 namespace weft::coll {
 
-namespace {
-
-// The members of a communicator by node. Nodes are numbered in the order of their lowest ranks. What Comm::coll points to:
-// one block, with the arrays behind.
+// The members of a communicator by node. Nodes are numbered in the order of their lowest ranks. One block, with the arrays behind.
 struct Nodes {
     int32_t count, mine;    // of nodes; the caller's
     int32_t place;          // the caller's among its node's members
@@ -21,6 +19,8 @@ struct Nodes {
     int32_t* members;       // [size] ... the ranks, node by node, each in ascending order
     int32_t* leaders;       // [count] the lowest rank of each
 };
+
+namespace {
 
 // `numbers`: for every node of the job, its number here.
 Nodes* make_nodes(const Process& p, const Comm& c, int32_t* numbers) {
@@ -54,15 +54,16 @@ Nodes* make_nodes(const Process& p, const Comm& c, int32_t* numbers) {
 }
 
 const Nodes* nodes_of(const Process& p, Comm& c) {
-    if (void* known = __atomic_load_n(&c.coll, __ATOMIC_ACQUIRE)) return static_cast<Nodes*>(known);
+    CommState* state = state_of(c);
+    if (state == nullptr) return nullptr;
+    if (const Nodes* known = state->nodes.load(std::memory_order_acquire)) return known;
     Scratch<int32_t> numbers(p.nodes);
     Nodes* fresh = numbers ? make_nodes(p, c, numbers.get()) : nullptr;
-    void* none = nullptr;
+    Nodes* none = nullptr;
     // Release: pairs with the load above, for the thread that comes later.
-    if (fresh == nullptr || __atomic_compare_exchange_n(&c.coll, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return fresh;
+    if (fresh == nullptr || state->nodes.compare_exchange_strong(none, fresh, std::memory_order_acq_rel)) return fresh;
     free(fresh);
-    return static_cast<Nodes*>(none);
+    return none;
 }
 
 }  // namespace

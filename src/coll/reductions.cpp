@@ -1,6 +1,7 @@
 // Reductions without a root: allreduce, reduce_scatter, scan, exscan.
 #include "coll/coll.hpp"
 #include "coll/levels.hpp"
+#include "coll/staged.hpp"
 
 namespace weft::coll {
 
@@ -107,6 +108,7 @@ Err build(Schedule& s, const Allreduce& a) {
     s.use(*a.op);
     if (a.recv.count == 0) return Err::ok;
     if (!c.is_inter()) {
+        if (add_staged_allreduce(s, in_place(a.send) ? a.recv.base : a.send, a.recv)) return Err::ok;
         if (!in_place(a.send)) s.copy({const_cast<void*>(a.send), a.recv.count, a.recv.type}, a.recv);
         add_allreduce(s, local_team(c), a.recv);
         return Err::ok;

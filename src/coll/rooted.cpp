@@ -1,6 +1,7 @@
 // Barrier and the collectives with a root: broadcast, gather, scatter, reduce.
 #include "coll/coll.hpp"
 
+#include "coll/staged.hpp"
 #include "obj/status.hpp"
 
 namespace weft::coll {
@@ -44,7 +45,7 @@ Err build(Schedule& s, const Bcast& a) {
     if (in_place(a.buf.base)) return no_place("buffer");
     Team local = local_team(c), remote = remote_team(c);
     if (!c.is_inter()) {
-        add_bcast(s, local, a.root, a.buf);
+        if (!add_staged_bcast(s, a.root, a.buf)) add_bcast(s, local, a.root, a.buf);
     } else if (a.root == root_self) {
         s.send(remote, 0, a.buf);
     } else {
@@ -116,7 +117,9 @@ Err build(Schedule& s, const Reduce& a) {
         bool root = a.root == c.rank;
         if (in_place(a.send) && !root) return no_place("send buffer");
         if (root && in_place(a.recv.base)) return no_place("receive buffer");
-        add_reduce(s, local, a.root, in_place(a.send) ? a.recv.base : a.send, root ? a.recv : shape);
+        const void* own = in_place(a.send) ? a.recv.base : a.send;
+        const Buffer result = root ? a.recv : shape;
+        if (!add_staged_reduce(s, a.root, own, result)) add_reduce(s, local, a.root, own, result);
     } else if (a.root == root_self) {
         if (in_place(a.recv.base)) return no_place("receive buffer");
         s.recv(remote, 0, a.recv);

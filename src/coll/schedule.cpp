@@ -41,7 +41,8 @@ Step* Schedule::push(Step::What what) {
         capacity_ = grown;
     }
     Step* s = &steps_[count_++];
-    *s = Step{what, 0, nullptr, {nullptr, 0, nullptr}, {nullptr, 0, nullptr}, nullptr};
+    memset(static_cast<void*>(s), 0, sizeof *s);
+    s->what = what;
     return s;
 }
 
@@ -95,6 +96,22 @@ void Schedule::fence() {
     if (count_ > 0 && steps_[count_ - 1].what != Step::fence) push(Step::fence);
 }
 
+void Schedule::signal(uint64_t mark) {
+    if (Step* s = push(Step::signal)) s->mark = mark;
+}
+
+void Schedule::await(const Watch& w) {
+    if (Step* s = push(Step::await)) s->watch = w;
+}
+
+// Calls of the area follow each other in every member: a nonblocking one begins when the one before has told that it is over.
+uint64_t Schedule::begin_in_area() {
+    const uint64_t n = ++share_->call;
+    if (keep_ && n > 1) await(share_->mark_of(share_->me, Share::mark_done(n - 1)));
+    else signal(Share::mark_done(n - 1));
+    return n;
+}
+
 void Schedule::use(const op::Op& op) {
     op_ = &op;
     if (keep_) op::retain(op);
@@ -142,8 +159,25 @@ void Schedule::issue(Step& s) {
         case Step::recv: note(p2p::irecv(*process, *s.comm, s.buf, envelope, &s.request)); break;
         case Step::copy: copy_now(s.buf, s.to); break;
         case Step::reduce: note(op::apply(*op_, s.to.base, s.buf.base, s.buf.count, *s.buf.type)); break;
-        case Step::fence: break;
+        case Step::signal: share_->set_mark(*process, s.mark); break;
+        case Step::fence:
+        case Step::await: break;
     }
+}
+
+// Whether the words that it waits for are there. While they are not, this rank counts among those that may sleep.
+bool Schedule::is_over(Step& s) {
+    bool over = s.watch.over();
+    if (!over && !s.waits) {
+        share_->head().waiters.fetch_add(1, std::memory_order_seq_cst);
+        s.waits = true;
+        over = s.watch.over();
+    }
+    if (over && s.waits) {
+        share_->head().waiters.fetch_sub(1, std::memory_order_relaxed);
+        s.waits = false;
+    }
+    return over;
 }
 
 // Takes the results of the steps under way, in order; false when one is not complete (and `wait` is not asked).
@@ -167,7 +201,9 @@ bool Schedule::advance() {
         if (!reap(false)) return false;
         if (next_ == count_) return true;
         while (next_ < count_) {
-            Step& s = steps_[next_++];
+            Step& s = steps_[next_];
+            if (s.what == Step::await && !is_over(s)) return false;
+            next_++;
             if (s.what == Step::fence) break;
             issue(s);
         }
@@ -179,6 +215,8 @@ Err Schedule::finish_now() {
         Step& s = steps_[next_++];
         if (s.what == Step::fence) {
             reap(true);
+        } else if (s.what == Step::await) {
+            share_->wait(*process, s.watch);
         } else {
             issue(s);
         }
@@ -224,6 +262,7 @@ struct Access {
         s.keep_ = keep;
         s.failed_to_build_ = false;
         s.op_ = nullptr;
+        s.share_ = nullptr;
         s.held_ = nullptr;
         s.request_ = nullptr;
         s.busy_.store(1, std::memory_order_relaxed);
@@ -294,7 +333,7 @@ struct Access {
     // Advances a schedule whose `busy` is ours. When it is at its end, busy stays taken and completing the request is
     // the last touch: the owner may free it at that moment. True when something moved.
     static bool drive(Schedule& s) {
-        int32_t before = s.reaped_;
+        int32_t before = s.reaped_, issued = s.next_;
         if (s.advance()) {
             Engine& e = *s.process->coll;
             {
@@ -306,7 +345,7 @@ struct Access {
             p2p::complete_special(*s.process, *s.request_, s.error_);
             return true;
         }
-        bool moved = s.reaped_ != before;
+        bool moved = s.reaped_ != before || s.next_ != issued;
         s.busy_.store(0, std::memory_order_release);
         return moved;
     }
@@ -319,6 +358,7 @@ struct Access {
     }
 
     static void attach(Schedule& s, Request* r) { s.request_ = r; }
+    static void may_use(Schedule& s, Share* share) { s.share_ = share; }
 };
 
 namespace {
@@ -391,8 +431,10 @@ Err open_tagged(Process& p, Comm& c, int32_t tag, bool keep, Schedule** out) {
 
 Err open(Process& p, Comm& c, TagSpace space, bool keep, Schedule** out) {
     std::atomic<uint32_t>& sequence = space == of_nonblocking ? c.nonblocking_sequence : c.coll_sequence;
-    auto number = static_cast<int32_t>(sequence.fetch_add(1, std::memory_order_relaxed)) & tag_mask;
-    return open_tagged(p, c, number | space, keep, out);
+    const uint32_t number = sequence.fetch_add(1, std::memory_order_relaxed);
+    WEFT_TRY(open_tagged(p, c, (static_cast<int32_t>(number) & tag_mask) | space, keep, out));
+    if (space != of_persistent) Access::may_use(**out, share_for(c, space == of_nonblocking, number));
+    return Err::ok;
 }
 
 Err abandon(Schedule& s, Err why) {
@@ -435,6 +477,7 @@ void close(Process& p) {
         e->idle = Access::link(*s);
         Access::destroy(*s);
     }
+    forget_areas(p);
     free(e);
     p.coll = nullptr;
 }

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/err.hpp"
+#include "coll/area.hpp"
 #include "obj/comm.hpp"
 #include "obj/process.hpp"
 #include "obj/request.hpp"
@@ -17,8 +18,6 @@ namespace weft::op { struct Op; }
 
 namespace weft::coll {
 
-using obj::Comm;
-using obj::Process;
 using obj::Request;
 using type::Buffer;
 
@@ -33,13 +32,20 @@ struct Team {
 };
 
 struct Step {
-    enum What : uint8_t { send, recv, copy, reduce, fence };
+    enum What : uint8_t { send, recv, copy, reduce, fence, signal, await };
     What what;
+    bool waits;            // counted among the area's waiters
     int32_t peer;
     Comm* comm;
-    Buffer buf;        // send, recv; where a copy comes from; what a reduction reduces into
-    Buffer to;         // where a copy goes; a reduction's left operand (base alone)
-    Request* request;  // of a send or receive under way
+    union {
+        struct {
+            Buffer buf;    // send, recv; where a copy comes from; what a reduction reduces into
+            Buffer to;     // where a copy goes; a reduction's left operand (base alone)
+        };
+        Watch watch;       // await
+        uint64_t mark;     // signal
+    };
+    Request* request;      // of a send or receive under way
 };
 
 // Tags of the collective context. The top bits keep the kinds of traffic apart.
@@ -67,6 +73,14 @@ public:
     void reduce(const void* left, Buffer inout);
     // Everything above is complete before anything below starts. Copies and reductions run when they are met.
     void fence();
+    // In the area of `share()`: stores this member's mark; waits for words of other members. In order with copies and reductions, of
+    // buffers in the area or not; messages must not be under way.
+    void signal(uint64_t mark);
+    void await(const Watch&);
+    // The area that this schedule may use, or null. For as long as it lives, from the first call on, this call has the area's next
+    // number, and what was done there before is over: builders ask when they have decided to use it.
+    Share* share() const { return share_; }
+    uint64_t begin_in_area();
     void use(const op::Op&);
     // Memory that lives as long as the schedule; null when there is none (and remembered).
     void* temp(int64_t bytes);
@@ -95,6 +109,7 @@ private:
     void hold(const type::Type&);
     void issue(Step&);
     bool reap(bool wait);
+    bool is_over(Step& await);
     void note(Err e) { if (error_ == Err::ok) error_ = e; }
 
     Step* steps_;
@@ -105,6 +120,7 @@ private:
     bool keep_;            // types, operation and communicator are referenced until the end
     bool failed_to_build_;
     const op::Op* op_;
+    Share* share_;
     Chunk* chunks_;        // the first is kept when the schedule is used again
     Held* held_;
     Request* request_;
@@ -119,6 +135,7 @@ struct Engine {
     Schedule *first, *last;
     Schedule* idle;                // to be used again, linked by next_active_
     int32_t idle_count;
+    struct LeftArea* left;         // see coll/area.cpp
 };
 
 // A schedule for `c` with no steps. `keep`: it outlives the call, so it references what the user may free.

@@ -176,7 +176,11 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.job = job;
     p.level = level;
     p.log = static_cast<uint8_t>(s.log);
+<<<<<<< HEAD
     p.rma_by_messages = s.rma == 1;
+=======
+    p.coll_choice = static_cast<uint8_t>(s.coll);
+>>>>>>> coll
     p.sent_request.state.store(obj::Request::complete, std::memory_order_relaxed);
     p.threads = level == ThreadLevel::multiple && !WEFT_SINGLE;
     p.main_thread = reinterpret_cast<uint64_t>(pthread_self());

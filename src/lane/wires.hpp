@@ -46,6 +46,10 @@ struct Wires {
     void notify(int to) {
         if (can(to, wire::shared_memory)) shm.notify(peer(to).index);
     }
+    // Wakes the peer if it sleeps, for a store that it looks for by other means than a ring (see Shm::rouse). Any thread.
+    void rouse(int to) const {
+        if (can(to, wire::shared_memory)) shm.rouse(peer(to).index);
+    }
     // Size up to which messages to the peer are better sent eagerly. Without shared descriptors all are: a rendezvous saves no copy.
     uint32_t eager_wanted_by(int to) const { return can(to, wire::shared_descriptors) ? shm.eager_wanted_by(peer(to).index) : INT32_MAX; }
     wire::shm::Transfer* transfer(int sender, uint32_t i) const { return shm.transfer(peer(sender).index, i); }

@@ -87,17 +87,18 @@ Err make_comm(Process& p, Group* group, Group* remote, uint32_t context, Comm* p
 
 void close_comm(Process& p, Comm& c) {
     c.kind = Kind::dead;
+    if (c.coll != nullptr) c.coll->close(p, c, c.coll);
+    c.coll = nullptr;
     if (c.local_comm != nullptr) release(*c.local_comm);
     release(p, *c.group);
     if (c.remote_group != nullptr) release(p, *c.remote_group);
     if (c.errhandler != nullptr) release(p, *c.errhandler);
     if (c.info != nullptr) free_info(p, *c.info);
     free(c.topology);
-    free(c.coll);
     c.errhandler = nullptr;
     c.routes = nullptr;
     c.group = c.remote_group = nullptr;
-    c.topology = c.coll = nullptr;
+    c.topology = nullptr;
     c.local_comm = nullptr;
     p.contexts.give(c.context);
 }

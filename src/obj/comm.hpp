@@ -13,6 +13,8 @@ struct Errhandler;
 struct Attributes;   // obj/attr.hpp
 struct Info;
 struct Group;
+struct Process;
+struct Comm;
 
 // How one peer is reached; decided once, when the communicator is made.
 struct alignas(16) Route {   // a power of two: routes[] is indexed on every short path
@@ -23,6 +25,11 @@ struct alignas(16) Route {   // a power of two: routes[] is indexed on every sho
     int32_t inline_max;  // bytes that travel in the header's cache line; -1 where the short path must not be taken
 
     bool is_wire() const { return way <= sock; }  // to another process
+};
+
+// What coll/ keeps with a communicator begins with how it is given back: called once, when the communicator ends.
+struct CollState {
+    void (*close)(Process&, Comm&, CollState*);
 };
 
 struct Comm : Object {
@@ -39,7 +46,7 @@ struct Comm : Object {
     Attributes* attributes;
     Info* info;
     void* topology;      // owned by topo/; one block of malloc, freed with the communicator
-    void* coll;          // owned by coll/: per-communicator schedule state; likewise
+    CollState* coll;     // owned by coll/; null until it needs one
     Comm* local_comm;    // intercommunicators: an intracommunicator over the local group, for collectives
     std::atomic<int32_t> refs;  // the handle, and every pending operation on it
     std::atomic<uint32_t> coll_sequence, nonblocking_sequence;
@@ -56,8 +63,6 @@ inline bool is_predefined(const Comm& c) { return c.counted == 0; }
 
 inline void retain(Comm& c) { c.refs.fetch_add(1, std::memory_order_relaxed); }
 void release(Comm& c);  // frees at zero: groups, attributes (without callbacks)
-
-struct Process;
 
 // Makes a communicator over `group` (and `remote`: an intercommunicator), with a route to each process one can send to.
 // Takes over the caller's references to both groups on success. The error handler is `parent`'s, if there is one.

@@ -40,6 +40,7 @@ struct Process {
     ThreadLevel level;
     bool threads;                // several threads may call at once: level is multiple
     uint8_t log;                 // WEFT_LOG
+    uint8_t coll_choice;         // WEFT_COLL; coll/choice.hpp names its values
 
     Request sent_request;        // the one that every send done at once returns
     // Slow-path work of the floors above, called after each round of progress with no lock held; true when it moved something.

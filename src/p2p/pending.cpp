@@ -27,7 +27,7 @@ struct Text {
 
 // An operation that is not complete, or a message that nobody has received. Copied under the guard.
 struct Operation {
-    enum What : uint8_t { receive, send, synchronous_send, message, probe, other };
+    enum What : uint8_t { receive, send, synchronous_send, message, probe, member, other };
     What what;
     bool collective;
     const char* name;          // of another kind of request
@@ -113,20 +113,24 @@ void add_peer(Text* text, const Process& p, const Operation& o) {
     if (group != nullptr && o.rank < group->size && group->at(o.rank) != o.rank) text->add(" (%d in the world)", group->at(o.rank));
 }
 
+void add_message(Text* text, const Operation& o, const char* limit) {
+    if (o.collective && o.tag == obj::finalize_tag) text->add(", inside MPI_Finalize");
+    else if (o.collective) text->add(", inside collective %d", o.tag & obj::collective_number);
+    else if (o.tag == obj::any_tag) text->add(", any tag");
+    else text->add(", tag %d", o.tag);
+    if (o.what != Operation::probe) text->add(", %s%ld bytes", limit, static_cast<long>(o.bytes));
+}
+
 void add_operation(Text* text, const Process& p, const Operation& o) {
     static constexpr struct { const char *verb, *toward, *limit; } words[] = {
         {"receive", "from", "up to "}, {"send", "to", ""}, {"synchronous send", "to", ""}, {"message", "from", ""},
-        {"probe for a message", "from", ""}};
+        {"probe for a message", "from", ""}, {"wait in a collective", "for", ""}};
     if (o.what == Operation::other) {
         text->add("%s", o.name);
     } else {
         text->add("%s %s ", words[o.what].verb, words[o.what].toward);
         add_peer(text, p, o);
-        if (o.collective && o.tag == obj::finalize_tag) text->add(", inside MPI_Finalize");
-        else if (o.collective) text->add(", inside collective %d", o.tag & obj::collective_number);
-        else if (o.tag == obj::any_tag) text->add(", any tag");
-        else text->add(", tag %d", o.tag);
-        if (o.what != Operation::probe) text->add(", %s%ld bytes", words[o.what].limit, static_cast<long>(o.bytes));
+        if (o.what != Operation::member) add_message(text, o, words[o.what].limit);
     }
     if (o.comm != nullptr || o.what == Operation::message) {
         text->add(", ");
@@ -148,6 +152,7 @@ void add_all(Text* text, const Process& p, const char* head, const Operation* li
 }  // namespace
 
 thread_local constinit const Probing* Probing::now = nullptr;
+thread_local constinit const AwaitingMember* AwaitingMember::now = nullptr;
 
 bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool again) {
     if (p.job == nullptr || !boot::asked(p.job)) return false;
@@ -161,6 +166,8 @@ bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool
     Found found;
     if (const Probing* probing = Probing::now)
         found.operation({Operation::probe, probing->collective, nullptr, probing->comm, 0, probing->rank, probing->tag, 0});
+    if (const AwaitingMember* awaiting = AwaitingMember::now)
+        found.operation({Operation::member, true, nullptr, &awaiting->comm, 0, awaiting->rank, 0, 0});
     // A blocking call's request may live on its stack.
     if (blocking != nullptr) {
         LaneGuard g(lane_of(p, *blocking));

@@ -68,6 +68,21 @@ private:
     const Probing* before_;
 };
 
+// The same for a thread that waits, without a message, for another member of a communicator to come to a collective.
+class AwaitingMember {
+public:
+    AwaitingMember(const obj::Comm& c, const int32_t& member) : comm(c), rank(member), before_(now) { now = this; }
+    ~AwaitingMember() { now = before_; }
+    AwaitingMember(const AwaitingMember&) = delete;
+    AwaitingMember& operator=(const AwaitingMember&) = delete;
+    const obj::Comm& comm;
+    const int32_t& rank;   // changes while the thread waits
+    static thread_local constinit const AwaitingMember* now;
+
+private:
+    const AwaitingMember* before_;
+};
+
 // Makes progress until `done()`. Calls it with no lock held, and never again once it was true, because it may consume what it finds.
 // `blocking`: the request that a blocking call waits for, or null.
 template <class Done>

@@ -222,6 +222,9 @@ struct Shm {
     uint32_t sleep_prepare();
     void sleep(uint32_t seen, uint32_t timeout_us);
     void wake() { mailbox(me)->asleep.fetch_sub(1, std::memory_order_seq_cst); }
+    // Wakes `peer` if it sleeps, for a store that it looks for by other means than a ring. The store and this, and the peer's
+    // sleep_prepare() and its last look, must be sequentially consistent. Any thread.
+    WEFT_COLD void rouse(int peer) const;
     // Wakes whoever sleeps at this rank's own mailbox (another thread of this process).
     void wake_self();
 
