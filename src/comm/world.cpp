@@ -40,7 +40,7 @@ lane::Limits limits_of(const Settings& s, const boot::Job& job) {
         static_cast<int32_t>(s.inline_max), static_cast<int32_t>(eager_max), static_cast<int32_t>(s.fragment),
         static_cast<int32_t>(s.block), s.credit,
         shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
-        s.cma != 0, chosen(s.large, machine.split_cma), chosen(s.claim, machine.claims_lines), os::last_cache_bytes() / 4 * 3};
+        s.cma != 0, s.mapped_min, s.mapped_both, static_cast<uint32_t>(s.mapped_block), chosen(s.large, machine.split_cma), chosen(s.claim, machine.claims_lines), os::last_cache_bytes() / 4 * 3};
 }
 
 // The lane of an earlier time leaves its pools: handles to what lies there stay readable.
@@ -188,6 +188,7 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     new (p.heap) heap::Heap();
     p.heap->open(p.segment);
     p.lane->heap = p.heap;
+    p.lane->segment = s.mapped != 0 ? p.segment : nullptr;
     WEFT_TRY(open_comms(p));
     static std::atomic<bool> registered{false};
     if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, in_forked_child);
