@@ -27,6 +27,7 @@ typedef struct Options {
     const char *level;         /* of thread support: single or multiple; 0 means the test's own default */
     double busy_us;            /* what receiving threads compute before each window */
     bool json, rewrite, pin;
+    bool alloc_mem;            /* latency, bandwidth, rate: buffers from MPI_Alloc_mem */
     bool free_starts, spoil;   /* coll: calls one after the other; a wrong bit in what the check reads */
     bool hints;                /* communicators with hints for channels of their own */
     int cpus[max_cpus];
@@ -60,6 +61,9 @@ void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn
 void rewrite(void *buffer, size_t bytes, uint64_t stamp);
 void verify(const void *buffer, size_t bytes, uint64_t stamp, const char *what);
 void *new_buffer(size_t bytes);
+/* One that is sent from or received into: from MPI_Alloc_mem where the options say so, else from malloc. */
+void *new_message_buffer(const World *w, size_t bytes);
+void free_message_buffer(const World *w, void *buffer);
 
 /* A barrier, a broadcast and an allreduce, as every program has behind it after its first second: a library may become another
  * by them (connections, progress hooks), and what is measured is meant to be its normal state. */

@@ -62,6 +62,24 @@ void *new_buffer(size_t bytes)
     return buffer;
 }
 
+void *new_message_buffer(const World *w, size_t bytes)
+{
+    void *buffer;
+    if (!w->opt.alloc_mem)
+        return new_buffer(bytes);
+    MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &buffer);
+    memset(buffer, 0, bytes);
+    return buffer;
+}
+
+void free_message_buffer(const World *w, void *buffer)
+{
+    if (w->opt.alloc_mem)
+        MPI_Free_mem(buffer);
+    else
+        free(buffer);
+}
+
 static void pin_to(const World *w, int cpu, const char *what)
 {
     cpu_set_t set;

@@ -76,6 +76,7 @@ static void usage(void)
           "  --cpus A,B,..   rank i runs on the (i mod n)-th of these; all online ones otherwise\n"
           "  --no-pin        leave the ranks where the launcher put them\n"
           "  --no-rewrite    send the same bytes again and again\n"
+          "  --alloc-mem     latency, bandwidth, rate: buffers from MPI_Alloc_mem instead of malloc\n"
           "  -j, --json      one JSON object per line, with every sample\n",
           stdout);
 }
@@ -146,6 +147,8 @@ static bool parse_flag(Options *o, const char *name)
         o->pin = false;
     else if (strcmp(name, "--no-rewrite") == 0)
         o->rewrite = false;
+    else if (strcmp(name, "--alloc-mem") == 0)
+        o->alloc_mem = true;
     else if (strcmp(name, "--spoil") == 0)
         o->spoil = true;
     else if (strcmp(name, "--hints") == 0)

@@ -129,13 +129,14 @@ static int64_t calibrate(const World *w, Pair *p, int kind, void *context)
 
 static Pair new_pair(const World *w, size_t bytes)
 {
-    return (Pair){.out = new_buffer(bytes), .in = new_buffer(bytes), .bytes = bytes, .peer = 1 - w->rank};
+    return (Pair){.out = new_message_buffer(w, bytes), .in = new_message_buffer(w, bytes), .bytes = bytes,
+                  .peer = 1 - w->rank};
 }
 
-static void end_pair(Pair *p)
+static void end_pair(const World *w, Pair *p)
 {
-    free(p->out);
-    free(p->in);
+    free_message_buffer(w, p->out);
+    free_message_buffer(w, p->in);
 }
 
 int run_latency(const World *w)
@@ -152,7 +153,7 @@ int run_latency(const World *w)
             lines[i + 1] = line_ns(w);
         }
         report(w, "latency", bytes, "us", samples, w->opt.reps, lines);
-        end_pair(&p);
+        end_pair(w, &p);
     }
     free(samples);
     free(lines);
@@ -178,7 +179,7 @@ int run_after(const World *w)
         }
         report(w, names[half], bytes, "us", samples, w->opt.reps, lines);
     }
-    end_pair(&p);
+    end_pair(w, &p);
     free(samples);
     free(lines);
     return 0;
@@ -204,7 +205,7 @@ int run_variants(const World *w)
         report(w, names[kind], bytes, "us", samples + kind * reps, reps, NULL);
     MPI_Request_free(&requests[0]);
     MPI_Request_free(&requests[1]);
-    end_pair(&p);
+    end_pair(w, &p);
     free(samples);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* Bandwidth and message rate: rank 0 keeps a window of nonblocking sends in flight, rank 1 a window of receives, and
- * one short answer ends each window. Every message of a window has its own malloc'ed buffer, reused by the next one. */
+ * one short answer ends each window. Every message of a window has its own buffer, reused by the next one. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -20,14 +20,14 @@ static Stream new_stream(const World *w, size_t bytes)
     if (!s.buffers || !s.requests)
         fail("no memory for a window of %d messages", s.window);
     for (int i = 0; i < s.buffer_count; i++)
-        s.buffers[i] = new_buffer(bytes);
+        s.buffers[i] = new_message_buffer(w, bytes);
     return s;
 }
 
-static void end_stream(Stream *s)
+static void end_stream(const World *w, Stream *s)
 {
     for (int i = 0; i < s->buffer_count; i++)
-        free(s->buffers[i]);
+        free_message_buffer(w, s->buffers[i]);
     free(s->buffers);
     free(s->requests);
 }
@@ -121,7 +121,7 @@ static void measure(const World *w, size_t bytes, const char *name, const char *
         lines[i + 1] = line_ns(w);
     }
     report(w, name, bytes, unit, samples, w->opt.reps, lines);
-    end_stream(&s);
+    end_stream(w, &s);
     free(samples);
     free(lines);
 }
@@ -165,7 +165,7 @@ static double stream(const World *w, size_t bytes, double limit_s)
     double took = now_s() - t.start;
     for (int i = 0; (w->rank & 1) && w->opt.rewrite && i < s.window && s.buffer_count >= s.window; i++)
         verify(s.buffers[i], bytes, s.stamp + (uint64_t)i, "stream");
-    end_stream(&s);
+    end_stream(w, &s);
     return w->rank & 1 ? 0 : (double)windows * s.window * (double)bytes * 1e-9 / took;
 }
 

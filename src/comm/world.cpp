@@ -40,7 +40,7 @@ lane::Limits limits_of(const Settings& s, const boot::Job& job) {
         static_cast<int32_t>(s.inline_max), static_cast<int32_t>(eager_max), static_cast<int32_t>(s.fragment),
         static_cast<int32_t>(s.block), s.credit,
         shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
-        s.cma != 0, chosen(s.large, machine.split_cma), chosen(s.claim, machine.claims_lines), os::last_cache_bytes() / 4 * 3};
+        s.cma != 0, s.mapped_min, s.mapped_both, static_cast<uint32_t>(s.mapped_block), chosen(s.large, machine.split_cma), chosen(s.claim, machine.claims_lines), os::last_cache_bytes() / 4 * 3};
 }
 
 // The lane of an earlier time leaves its pools: handles to what lies there stay readable.
@@ -176,11 +176,8 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.job = job;
     p.level = level;
     p.log = static_cast<uint8_t>(s.log);
-<<<<<<< HEAD
     p.rma_by_messages = s.rma == 1;
-=======
     p.coll_choice = static_cast<uint8_t>(s.coll);
->>>>>>> coll
     p.sent_request.state.store(obj::Request::complete, std::memory_order_relaxed);
     p.threads = level == ThreadLevel::multiple && !WEFT_SINGLE;
     p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
@@ -195,6 +192,7 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.lane->heap = p.heap;
     // Ranks that are threads share all memory.
     if (p.lane->shm.ranks > 1) p.lane->shm.tell_sharing(WEFT_THREADS_PRESET || p.segment->same_address);
+    p.lane->segment = s.mapped != 0 ? p.segment : nullptr;
     WEFT_TRY(open_comms(p));
     static std::atomic<bool> registered{false};
     if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, in_forked_child);

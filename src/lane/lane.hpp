@@ -16,7 +16,7 @@
 #include "os/spin.hpp"
 #include "wire/null/null.hpp"
 
-namespace weft::heap { struct Heap; }
+namespace weft::heap { struct Heap; struct Segment; }
 
 namespace weft::lane {
 
@@ -61,8 +61,11 @@ static_assert(sizeof(Unexpected) <= 160, "10^6 unexpected messages are held to 2
 
 struct Counters {             // MPI_T reads them
     uint64_t unexpected_count, unexpected_bytes, unexpected_high_bytes;
-    uint64_t sent_inline, sent_eager, sent_large;
-    uint64_t pipelined_bytes, cma_bytes;
+    uint64_t sent_inline, sent_eager, sent_large;   // without what the short path has sent, which counts nothing: sent_inline()
+    uint64_t other_cells;                           // sent, of all kinds but inline messages
+    uint64_t received_by[wire::shm::movers];        // rendezvous
+    uint64_t assisted;                              // of these, those of which the sender copied a part straight to the receive buffer
+    uint64_t pipelined_bytes, cma_bytes, mapped_bytes;  // that this rank copied
     uint64_t sleeps;
 };
 
@@ -77,6 +80,9 @@ struct Limits {               // set once at start, from control variables
     uint64_t sleep_ns;        // idle time before sleeping
     uint32_t longest_sleep_us;  // a sleep ends after this: messages end it earlier, a question of mpiexec does not
     bool cma;                 // cross-memory attach may be used
+    int64_t mapped_min;       // bytes from which a buffer in the shared heap is copied from where it lies; at most rendezvous_min
+    int64_t mapped_both;      // bytes from which both sides do, if the receive buffer lies there, too
+    uint32_t mapped_block;    // bytes that each of them claims at a time
     bool split_cma;           // mover of large messages to this rank where CMA works: split CMA; else pipelined copy
     bool claim_lines;         // claim the cache lines of the cells and chunks that this rank reads
     int64_t cache_bytes;      // with more bytes than this arriving, data are stored past the caches
@@ -105,6 +111,7 @@ struct Lane : Wires {
 
     wire::null::Null* null = nullptr;
     heap::Heap* heap = nullptr;            // the process's part of the node's shared heap; has a lock of its own
+    const heap::Segment* segment = nullptr;  // where messages' buffers may be mapped; null: nowhere
     Sparse<PeerState> peers;               // this process's own counts messages to itself
     Fifo pending_peers;                    // those with queued sends
     Limits limits{};

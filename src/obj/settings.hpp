@@ -9,11 +9,8 @@
 namespace weft::obj {
 
 struct Settings {
-<<<<<<< HEAD
-    int64_t inline_max, eager_max, fragment, block, large, claim, credit, spin_polls, sleep_ms, cma, node_ranks, wire, null_size, rma, log;
-=======
-    int64_t inline_max, eager_max, fragment, block, large, claim, credit, spin_polls, sleep_ms, cma, coll, node_ranks, wire, null_size, log;
->>>>>>> coll
+    int64_t inline_max, eager_max, fragment, block, mapped, mapped_min, mapped_both, mapped_block, large, claim, credit, spin_polls, sleep_ms,
+        cma, coll, node_ranks, wire, null_size, rma, log;
 };
 
 struct Setting {

@@ -48,6 +48,7 @@ bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t bytes, int64
         h.bytes = sizeof f.ref;
         memcpy(c->payload, &f.ref, sizeof f.ref);
     }
+    ++l.counters.other_cells;
     l.commit(peer, c, h);
     return true;
 }

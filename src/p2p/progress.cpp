@@ -70,6 +70,7 @@ bool send_upper(LaneGuard& g, int peer, int n, const void* payload, int bytes) {
     wire::Cell* c = l.peers[peer].pending.empty() ? l.reserve(peer) : nullptr;
     if (c == nullptr) return false;
     memcpy(c->payload, payload, static_cast<size_t>(bytes));
+    ++l.counters.other_cells;
     l.commit(peer, c, wire::Header{static_cast<uint8_t>(first_upper_kind + n), static_cast<uint8_t>(bytes), 0, 0, 0, 0});
     return true;
 }

@@ -19,6 +19,7 @@ bool push_control(LaneGuard& g, int peer, Request& r) {
     Lane& l = g.lane;
     Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
+    ++l.counters.other_cells;
     l.commit(peer, c, r.protocol == Protocol::cts ? put(c, cts, Cts{r.to, r.from, r.limit}) : put(c, ssend_ack, SsendAck{r.to}));
     l.control_pool.give(&r);
     return true;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/copy.hpp"
+#include "heap/mapped.hpp"
 #include "os/memory.hpp"
 #include "p2p/progress.hpp"
 
@@ -107,6 +108,7 @@ bool send_block(LaneGuard& g, Rndv& m) {
     q.receive = m.shared ? t.receive : m.other;
     q.at = at;
     memcpy(c->payload, &q, sizeof q);
+    ++l.counters.other_cells;
     l.commit(m.peer, c, Header{rndv_data, sizeof q, wire::has_bulk, 0, 0, 0});
     shm::add_copied(t.left.by[Transfer::sender], n);
     return true;
@@ -121,12 +123,37 @@ bool sender_is_away(Lane& l, const Rndv& m) {
     return idle >= rounds_to_fallback;
 }
 
-// Copies a block straight into the receive buffer, if one is left and this side may: both sides of a split CMA, and the receiver of a
+// Mapped copy: copies blocks from where they lie to where they belong, until none is left, or for so long that other messages have to
+// have their turn. Returns the bytes copied.
+uint64_t copy_mapped(Rndv& m) {
+    constexpr uint64_t most = 256 * 1024;
+    Transfer& t = *m.transfer;
+    const Buffer to = m.sending ? type::bytes_at(reinterpret_cast<void*>(t.to), static_cast<int64_t>(t.limit)) : buffer_of(*m.request);
+    uint64_t done = 0;
+    for (uint64_t at; done < most && (at = shm::claim(t, t.block)) < t.limit;) {
+        const uint64_t n = t.limit - at < t.block ? t.limit - at : t.block;
+        auto* const from = reinterpret_cast<const char*>(t.from + at);
+        if (to.dense()) memcpy(to.data() + at, from, n);
+        else type::unpack(to, static_cast<int64_t>(at), static_cast<int64_t>(n), from);
+        done += n;
+    }
+    if (done != 0) shm::add_copied(t.left.by[m.sending ? Transfer::sender : Transfer::receiver], done);
+    return done;
+}
+
+// Copies straight into the receive buffer, if a block is left and this side can: by mapped copy or CMA, and as the receiver of a
 // pipelined copy whose sender is away. `waited`: an older transfer of this round waits for its sender; only that one counts rounds, as
 // the sender moves its transfers one after the other.
 bool copy_block(LaneGuard& g, Rndv& m, bool& waited) {
     Lane& l = g.lane;
     Transfer& t = *m.transfer;
+    if (shm::is_mapped(t)) {
+        if (m.sending && t.to == 0) return false;
+        const uint64_t n = copy_mapped(m);
+        l.counters.mapped_bytes += n;
+        if (n != 0) l.notify(m.peer);
+        return n != 0;
+    }
     if (t.mover.load(std::memory_order_relaxed) == Mover::pipelined) {
         if (t.to == 0 || waited) return false;
         waited = true;
@@ -160,6 +187,9 @@ void end_transfer(LaneGuard& g, Rndv& m) {
     m.request = nullptr;
     --l.peers[m.peer].awaiting;
     if (!m.sending) {
+        const Mover mover = t.mover.load(std::memory_order_relaxed);
+        ++l.counters.received_by[static_cast<int>(mover)];
+        if (mover != Mover::pipelined && t.left.by[Transfer::sender].load(std::memory_order_relaxed) != 0) ++l.counters.assisted;
         if (t.to != 0) os::peer_wrote(reinterpret_cast<void*>(t.to), t.limit);
         l.arriving -= m.bytes;
         t.receiver_done.store(1, std::memory_order_release);  // pairs with the load in is_over()
@@ -170,6 +200,23 @@ void end_transfer(LaneGuard& g, Rndv& m) {
 
 bool is_over(const Rndv& m) {
     return m.request == nullptr && (!m.sending || !m.shared || m.transfer->receiver_done.load(std::memory_order_acquire) != 0);
+}
+
+// Where this rank has mapped the sender's buffer, it chooses mapped copy and begins at once; most of these transfers end here, without a
+// record. False: not mapped.
+bool accept_mapped(LaneGuard& g, Request& r, int peer, Transfer& t, int64_t limit) {
+    Lane& l = g.lane;
+    const auto bytes = static_cast<uint64_t>(limit);
+    if (t.mapped == 0 || !heap::is_mapped(l.segment, reinterpret_cast<const void*>(t.from), bytes)) return false;
+    const Buffer b = buffer_of(r);
+    const bool both = limit >= l.limits.mapped_both && b.dense() && heap::is_mapped(l.segment, b.data(), bytes);
+    shm::put_cts(t, both ? b.data() : nullptr, bytes, both ? Mover::mapped_both : Mover::mapped_get, l.limits.mapped_block);
+    if (both) l.notify(peer);
+    Rndv now{{nullptr}, &t, &r, 0, 0, limit, peer, false, true};
+    l.counters.mapped_bytes += copy_mapped(now);
+    if (shm::all_left(t)) end_transfer(g, now);
+    else if (make_record(g, r, peer, &t, false, limit) == nullptr) out_of_memory(limit, peer);
+    return true;
 }
 
 }  // namespace
@@ -185,8 +232,10 @@ bool push_rts(LaneGuard& g, int peer, Request& r) {
     Rndv* m = make_record(g, r, peer, shared ? l.transfer(l.self, o.transfer) : nullptr, true, o.bytes);
     if (m == nullptr) out_of_memory(o.bytes, peer);
     o.send = m->id;
-    shm::put_rts(*m->transfer, b.dense() && shared ? b.data() : nullptr);
+    const bool direct = b.dense() && shared;
+    shm::put_rts(*m->transfer, direct ? b.data() : nullptr, direct && heap::is_mapped(l.segment, b.data(), static_cast<uint64_t>(o.bytes)));
     ++l.counters.sent_large;
+    ++l.counters.other_cells;
     ++state_of(g, peer).awaiting;
     memcpy(c->payload, &o, sizeof o);
     l.commit(peer, c, Header{rts, sizeof o, 0, r.comm->rank, r.tag, context_of(r)});
@@ -198,11 +247,12 @@ void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o, int64_t limit)
     const Buffer b = buffer_of(r);
     const bool shared = o.transfer != Unexpected::no_transfer;
     if (WEFT_UNLIKELY(o.bytes < 0 || (shared && (o.transfer >= shm::transfers_per_rank || !l.can(peer, wire::shared_descriptors))))) damaged(peer, "an RTS");
-    Rndv* m = make_record(g, r, peer, shared ? l.transfer(peer, o.transfer) : nullptr, false, limit);
-    if (m == nullptr) out_of_memory(o.bytes, peer);
     state_of(g, peer).idle = 0;
     l.arriving += limit;
     ++l.peers[peer].awaiting;  // its data may lie behind unexpected messages, so must_drain() must hold
+    if (shared && accept_mapped(g, r, peer, *l.transfer(peer, o.transfer), limit)) return;
+    Rndv* m = make_record(g, r, peer, shared ? l.transfer(peer, o.transfer) : nullptr, false, limit);
+    if (m == nullptr) out_of_memory(o.bytes, peer);
     Transfer& t = *m->transfer;
     if (!shared) {
         shm::put_rts(t, nullptr);
@@ -253,7 +303,7 @@ bool move_transfers(LaneGuard& g, bool busy) {
         if (m->request != nullptr && shm::has_cts(t)) {
             const bool pushes = m->sending && t.mover.load(std::memory_order_relaxed) == Mover::pipelined;
             if (!moved) moved = pushes ? send_block(g, *m) : copy_block(g, *m, waited);
-            if (m->sending ? shm::all_left(t) : shm::all_arrived(t)) {
+            if (m->sending || shm::is_mapped(t) ? shm::all_left(t) : shm::all_arrived(t)) {
                 end_transfer(g, *m);
                 moved = true;
             }

@@ -1,8 +1,16 @@
+#include "heap/mapped.hpp"
 #include "p2p/eager.hpp"
 #include "p2p/p2p.hpp"
 #include "p2p/rndv.hpp"
 
 namespace weft::p2p {
+
+// Whether a message that may be eager is sent by rendezvous: it lies where its receiver can read it, or that wants it so.
+static bool gains_by_rendezvous(const Lane& l, int peer, const Buffer& b, int64_t bytes) {
+    if (!b.dense()) return false;
+    if (bytes >= lane::rendezvous_min && bytes > static_cast<int64_t>(l.eager_wanted_by(peer))) return true;
+    return l.can(peer, wire::shared_descriptors) && heap::is_mapped(l.segment, b.data(), static_cast<uint64_t>(bytes));
+}
 
 Protocol choose(Lane& l, const obj::Route& to, const Buffer& b, int64_t bytes, bool sync, Call call) {
     switch (to.way) {
@@ -15,8 +23,7 @@ Protocol choose(Lane& l, const obj::Route& to, const Buffer& b, int64_t bytes, b
     case obj::Route::bad: return Protocol::bad;
     }
     if (call != Call::queue && !l.peers[to.peer].pending.empty()) return Protocol::queued;
-    if (bytes > l.limits.eager_max) return Protocol::rendezvous;
-    if (bytes >= lane::rendezvous_min && b.dense() && bytes > static_cast<int64_t>(l.eager_wanted_by(to.peer))) return Protocol::rendezvous;
+    if (bytes > l.limits.eager_max || (bytes >= l.limits.mapped_min && gains_by_rendezvous(l, to.peer, b, bytes))) return Protocol::rendezvous;
     // Over the peer's credit a send completes only when it is matched: inline as a synchronous send, all others by rendezvous.
     const bool over_credit = !l.within_credit(to.peer), ack = sync || over_credit;
     if (bytes + (ack ? ack_bytes : 0) <= l.limits.inline_max) return ack ? Protocol::inlined_ack : Protocol::inlined;

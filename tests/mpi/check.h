@@ -52,6 +52,28 @@ static inline int finish(void) {
     return 0;
 }
 
+// A buffer of messages. CHECK_MEMORY in the environment says whether each in turn is from MPI_Alloc_mem (a) or malloc (m): "am" is every
+// other one. Any thread may call.
+static inline char* new_buffer(size_t bytes) {
+    static unsigned turn;
+    enum { head = 64 };
+    const char* const kinds = getenv("CHECK_MEMORY");
+    const int mapped = kinds && *kinds && kinds[__atomic_fetch_add(&turn, 1, __ATOMIC_RELAXED) % strlen(kinds)] == 'a';
+    char* at = mapped ? NULL : malloc(head + bytes);
+    if (mapped) MPI_Alloc_mem((MPI_Aint)(head + bytes), MPI_INFO_NULL, &at);
+    CHECK(at, "no memory for a buffer of %zu bytes", bytes);
+    memcpy(at, &mapped, sizeof mapped);
+    return at + head;
+}
+
+static inline void free_buffer(char* buffer) {
+    char* const at = buffer ? buffer - 64 : NULL;
+    int mapped = 0;
+    if (at) memcpy(&mapped, at, sizeof mapped);
+    if (mapped) MPI_Free_mem(at);
+    else free(at);
+}
+
 // Reads what a child writes until it and all that holds the pipe are gone; returns the status it ended with.
 static inline int read_child(pid_t child, int pipe_end, char* text, size_t room) {
     size_t length = 0;

@@ -104,7 +104,7 @@ static void invent_receives(void) {
 }
 
 static void post_receive(struct receive* r) {
-    r->buf = malloc((size_t)r->capacity + 1);
+    r->buf = new_buffer((size_t)r->capacity + 1);
     MPI_Irecv(r->buf, r->capacity, MPI_BYTE, r->source, r->tag, comms[r->world], &r->request);
 }
 
@@ -173,12 +173,12 @@ static void* send_all(void* arg) {
     int n = 0;
     for (int i = 0; i < n_messages; i++)
         if (messages[i].from == rank) {
-            buffers[n] = malloc((size_t)messages[i].bytes);
+            buffers[n] = new_buffer((size_t)messages[i].bytes);
             send_one(&messages[i], buffers[n], &requests[n], 1);
             n++;
         }
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
-    for (int i = 0; i < n; i++) free(buffers[i]);
+    for (int i = 0; i < n; i++) free_buffer(buffers[i]);
     free(buffers);
     free(requests);
     return NULL;
@@ -203,7 +203,7 @@ static void wait_all_receives(void) {
     free(requests);
     check_matching();
     for (int k = 0; k < n_receives; k++) {
-        free(receives[k].buf);
+        free_buffer(receives[k].buf);
         receives[k].buf = NULL;
     }
 }
@@ -229,7 +229,7 @@ static void round_alone(void) {
         if (next < n_messages && messages[next].from != rank) {
             next++;
         } else if (next < n_messages && (k == n_receives || below(&mine, 10) < eager_to_send)) {
-            buffers[n] = malloc((size_t)messages[next].bytes);
+            buffers[n] = new_buffer((size_t)messages[next].bytes);
             send_one(&messages[next++], buffers[n], &requests[n], 0);
             n++;
         } else {
@@ -239,7 +239,7 @@ static void round_alone(void) {
     }
     wait_all_receives();
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
-    for (int i = 0; i < n; i++) free(buffers[i]);
+    for (int i = 0; i < n; i++) free_buffer(buffers[i]);
     free(buffers);
     free(requests);
 }

@@ -1,5 +1,5 @@
 // Large messages: up to 64 MiB (or `large MIB`), odd sizes, unaligned at both ends, both ways at once, posted before and after,
-// with the other side inside MPI or computing.
+// with the other side inside MPI or computing. CHECK_MEMORY chooses the memory of what is sent and of what is received (check.h).
 #include "check.h"
 
 static char *out, *in;
@@ -54,8 +54,8 @@ int main(int argc, char** argv) {
     start(&argc, &argv);
     CHECK(size == 2, "two ranks are needed");
     const size_t most = (size_t)(argc > 1 ? atoi(argv[1]) : 64) << 20;
-    out = malloc(most + 64);
-    in = malloc(most + 64);
+    out = new_buffer(most + 64);
+    in = new_buffer(most + 64);
     const size_t sizes[] = {65536, 65537, 99999, 131071, 262144, 1048575, 1048577, 3000001, 4194304, 16777213, most - 1, most};
     uint32_t id = 0;
     for (int i = 0; i < 12; i++)
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
             if (sizes[i] < 10000000) exchange(sizes[i], 1 + (int)(id % 7), 3, how, id);
         }
     if (most >= 12u * 300001u) crowd();
-    free(out);
-    free(in);
+    free_buffer(out);
+    free_buffer(in);
     return finish();
 }

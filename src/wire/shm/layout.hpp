@@ -52,7 +52,10 @@ enum class Mover : uint32_t {
     pipelined,   // the sender copies into its pool, the receiver out of it, at the same time: two copies, both in user space; while the
                  // sender is away the receiver gets blocks by cross-memory attach (CMA)
     split_cma,   // both sides, by CMA
+    mapped_get,  // the receiver alone, by loads and stores, as it has mapped the sender's buffer
+    mapped_both, // both sides, as each has mapped the other's buffer
 };
+inline constexpr int movers = 4;
 
 // The descriptor of a rendezvous (see transfer.hpp). The sender fills in the RTS's part, the receiver the CTS's, which is all the rest;
 // the sender reuses it when both sides are done.
@@ -60,11 +63,12 @@ struct alignas(64) Transfer {
     uint64_t from;                      // by the RTS: address of the sender's data; 0 if not contiguous, or not to be read by others
     std::atomic<uint32_t> state;        // State
     std::atomic<uint32_t> receiver_done;
-    uint64_t to;                        // by the CTS: address of the receive buffer; 0 if only the receiver may write to it
+    uint32_t mapped;                    // by the RTS: `from` means the same in every process that has mapped the shared heap
+    uint32_t block;                     // by the CTS: bytes that a side claims at a time, except by pipelined copy
+    uint64_t to;                        // address of the receive buffer; 0 if only the receiver can write to it
     uint64_t limit;                     // bytes to move: the message's, or the receive buffer's if that is smaller
     uint64_t receive;                   // identity of the receiver's record (lane/ids.hpp)
     std::atomic<uint32_t> fault;        // Fault: why a copy failed
-    uint32_t block;                     // bytes that a side claims at a time, except by pipelined copy
     std::atomic<Mover> mover;           // chosen by the receiver; either side changes it to `pipelined` when the kernel refuses CMA
     // Bytes copied by each side, so each number has one writer. The sender polls `left`, the receiver polls `arrived`. In a
     // pipelined copy each side writes only the line that it polls, so neither line moves between the cores.

@@ -6,8 +6,9 @@
 
 namespace weft::wire::shm {
 
-void put_rts(Transfer& t, const void* from) {
+void put_rts(Transfer& t, const void* from, bool mapped) {
     t.from = reinterpret_cast<uint64_t>(from);
+    t.mapped = mapped;
     t.receiver_done.store(0, std::memory_order_relaxed);
     t.state.store(Transfer::has_rts, std::memory_order_relaxed);  // published by the RTS that carries the index
 }

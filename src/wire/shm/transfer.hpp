@@ -9,11 +9,11 @@
 
 namespace weft::wire::shm {
 
-// Sender: fills in the RTS's part; `from` is null where the data are not contiguous. The RTS that follows carries the
-// descriptor's index, and publishes it.
-void put_rts(Transfer& t, const void* from);
-// Receiver: fills in the CTS's part, and publishes it: from now on blocks may be claimed. `to` is null where CMA cannot be used.
-// `block`: bytes that CMA claims at a time.
+// Sender: fills in the RTS's part; `from` is null where the data are not contiguous; `mapped`: they lie in the shared heap. The RTS that
+// follows carries the descriptor's index, and publishes it.
+void put_rts(Transfer& t, const void* from, bool mapped = false);
+// Receiver: fills in the CTS's part, and publishes it: from now on blocks may be claimed. `to` is null where the sender cannot write
+// to it. `block`: bytes that a side claims at a time, except by pipelined copy.
 void put_cts(Transfer& t, void* to, uint64_t limit, Mover mover, uint32_t block = 0);
 
 // Claims up to `block` bytes; returns their offset, or limit when nothing is left.
@@ -39,6 +39,8 @@ inline bool is_all(const Transfer::Copied& c, uint64_t limit) {
 }
 inline bool all_left(const Transfer& t) { return is_all(t.left, t.limit); }
 inline bool all_arrived(const Transfer& t) { return is_all(t.arrived, t.limit); }
+// Mapped copy counts in `left` alone, as what has left has arrived: one line less moves between the cores.
+inline bool is_mapped(const Transfer& t) { return t.mover.load(std::memory_order_relaxed) >= Mover::mapped_get; }
 
 // Whether this process may use CMA on `pid`'s memory: tries to read one byte at `address`.
 bool can_cma(int pid, uint64_t address);
