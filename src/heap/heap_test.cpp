@@ -150,7 +150,7 @@ TEST(Segment, AnotherRankInTheSameProcessDoesNotShare) {
 
 // ---- slices, at an address of their own
 
-constexpr uint64_t test_address = heap::heap_address + heap::all_slices_bytes;
+constexpr uint64_t test_address = heap::heap_address + (1ull << 44);
 
 TEST(Slices, UnitsAreDisjointAndZero) {
     const int fd = os::make_memfd("weft-test");

@@ -44,6 +44,7 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
     os::dont_dump(wires, wires_bytes);
     heap = find_slices(fd, wires_bytes, ranks, me, fixed && !os::under_valgrind(), &malloc_shares);
     if (heap == nullptr) return Err::ok;
+    heap->tell_mapped();
     slices = heap->base;
     shift = heap->geometry.shift;
     same_address = true;

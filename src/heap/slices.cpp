@@ -38,6 +38,8 @@ bool Slices::shared_with(int rank) const {
     return reinterpret_cast<const PartHead*>(slice(rank))->mapped.load(std::memory_order_acquire) != 0;
 }
 
+void Slices::tell_mapped() { reinterpret_cast<PartHead*>(slice(me))->mapped.store(1, std::memory_order_release); }
+
 // Takes a part of the rank's slice that no living process has. One that a dead process left, or this one before exec(), is emptied.
 bool Slices::claim(int rank) {
     const auto self = static_cast<uint32_t>(os::process_id());
@@ -90,7 +92,6 @@ bool Slices::map(int fd, uint64_t offset, const Geometry& g, int rank, uint64_t 
         file_ = os::file_number(fd);
         offset_ = offset;
         bytes = g.bytes();
-        reinterpret_cast<PartHead*>(slice(rank))->mapped.store(1, std::memory_order_release);
     }
     if (this == &own_slices) pthread_atfork(before_a_fork, after_it_in_parent, after_it_in_child);
     return true;

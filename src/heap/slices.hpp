@@ -24,7 +24,7 @@ inline constexpr int parts_of_malloc = 4;   // of a slice where malloc is replac
 struct PartHead {
     alignas(64) Returned blocks;          // of heap::Heap
     alignas(64) Returned memory;          // of malloc
-    alignas(64) std::atomic<uint32_t> mapped;   // in the first part of a slice: its rank has mapped all of this file
+    alignas(64) std::atomic<uint32_t> mapped;   // in the first part of a slice: its rank's MPI process has mapped all of this file
     std::atomic<uint32_t> process;        // who allocates from this part; 0: nobody does
     std::atomic<uint64_t> process_space;  // the inode of its pid namespace
     std::atomic<uint64_t> taken, most_taken;  // bytes that the allocator has, and the most it had
@@ -65,8 +65,9 @@ struct Slices {
     bool is_own(const void* p) const { return static_cast<uint64_t>(static_cast<const char*>(p) - own) < own_bytes; }
     int owner(const void* p) const { return static_cast<int>((static_cast<const char*>(p) - base) >> geometry.shift); }
     char* slice(int rank) const { return base + (static_cast<uint64_t>(rank) << geometry.shift); }
-    // Whether that rank has this very file at these addresses.
+    // Whether that rank's MPI process has this very file at these addresses, as it has told by tell_mapped(). Wrappers do not.
     bool shared_with(int rank) const;
+    void tell_mapped();
     PartHead& own_head() const { return *reinterpret_cast<PartHead*>(own); }
     PartHead& head_of(const void* p) const;
 
