@@ -136,9 +136,9 @@ void open_epoch(Channel& c) {
     c.awaited = -1;
     if (sent_bytes(c) > own_bytes(c))
         note(c, fail(Err::truncate, "the sender's %d partitions are larger than the receive's %d", c.setup.partitions, c.partitions));
-    const bool alike = c.setup.partitions == c.partitions && c.setup.bytes == c.bytes;
+    const bool alike = c.setup.partitions == c.partitions && c.setup.bytes == c.each.bytes();
     c.posted.store(true, std::memory_order_release);  // pairs with parrived()
-    c.look_made.store(alike ? c.partitions : 0, std::memory_order_release);  // likewise
+    c.look_made.store(alike ? static_cast<uint32_t>(c.partitions) : 0, std::memory_order_release);  // likewise
     b.start_epoch(c.epoch);
     notify(c);
 }
@@ -163,7 +163,7 @@ bool land(Channel& c, int32_t i) {
 
 bool is_taken(Channel& c, int32_t i) {
     // Acquire: pairs with publish(), or for a message with reap().
-    const uint32_t mark = mark_at(c.row, c.stride, i).load(std::memory_order_acquire);
+    const uint32_t mark = mark_at(c.row, c.stride, static_cast<uint32_t>(i)).load(std::memory_order_acquire);
     if (mark == mark_of(c.epoch, Where::in_place)) return true;
     return mark == mark_of(c.epoch, Where::staged) && land(c, i);
 }
@@ -200,7 +200,7 @@ void start_board(Channel& c) {
     c.ready_made = 0;
     if (c.way.load(std::memory_order_relaxed) != Way::board || c.from == nullptr) return;
     if (b.to == 0 && !b.has_room(c.epoch)) return;
-    c.ready_made = c.partitions;
+    c.ready_made = static_cast<uint32_t>(c.partitions);
     c.gate = b.to != 0 ? &b.open : &c.started;
     c.into = b.to != 0 ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
     c.mark = mark_of(c.epoch, b.to != 0 ? Where::in_place : Where::staged);
@@ -226,7 +226,7 @@ bool settle_way(Channel& c) {
 
 // Release: the data come before the mark.
 void publish(Channel& c, int32_t i, Where where) {
-    mark_at(c.row, c.stride, i).store(mark_of(c.epoch, where), std::memory_order_release);
+    mark_at(c.row, c.stride, static_cast<uint32_t>(i)).store(mark_of(c.epoch, where), std::memory_order_release);
     mark_is_stored(c, i);
 }
 
@@ -236,9 +236,9 @@ bool place(Channel& c, int32_t i, bool settled) {
     const bool in_place = settled && b.to != 0 && b.open.load(std::memory_order_acquire) == c.epoch;  // pairs with start_epoch()
     if (!in_place && (b.area_bytes == 0 || sharing_of(c) != wire::shm::Sharing::heap || !b.has_room(c.epoch))) return false;
     char* to = in_place ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
-    const int64_t at = c.bytes * i;
-    if (c.from != nullptr) memcpy(to + at, c.from + at, static_cast<size_t>(c.bytes));
-    else type::pack(whole(c), at, c.bytes, to + at);
+    const int64_t bytes = c.setup.bytes, at = bytes * i;
+    if (c.from != nullptr) memcpy(to + at, c.from + at, static_cast<size_t>(bytes));
+    else type::pack(whole(c), at, bytes, to + at);
     publish(c, i, in_place ? Where::in_place : Where::staged);
     return true;
 }
@@ -247,7 +247,7 @@ uint32_t held_mark(const Channel& c) { return c.epoch << 1; }
 
 bool is_marked(const Channel& c, int32_t i) {
     if (c.marks[i].load(std::memory_order_relaxed) >> 1 == (held_mark(c) >> 1)) return true;
-    return c.board != nullptr && mark_at(c.row, c.stride, i).load(std::memory_order_relaxed) >> 2 == (mark_of(c.epoch, Where::nowhere) >> 2);
+    return c.board != nullptr && mark_at(c.row, c.stride, static_cast<uint32_t>(i)).load(std::memory_order_relaxed) >> 2 == (mark_of(c.epoch, Where::nowhere) >> 2);
 }
 
 void put_held(Channel& c) {
@@ -282,7 +282,7 @@ bool put_all(Channel& c) {
     if (c.way.load(std::memory_order_acquire) == Way::messages)
         return c.marked.load(std::memory_order_acquire) == c.partitions && reap(c);  // pairs with send_with_others()
     const uint32_t epoch = mark_of(c.epoch, Where::nowhere) >> 2;
-    while (c.cursor < c.partitions && mark_at(c.row, c.stride, c.cursor).load(std::memory_order_acquire) >> 2 == epoch) ++c.cursor;
+    while (c.cursor < c.partitions && mark_at(c.row, c.stride, static_cast<uint32_t>(c.cursor)).load(std::memory_order_acquire) >> 2 == epoch) ++c.cursor;
     return c.cursor == c.partitions;
 }
 

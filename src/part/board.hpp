@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/err.hpp"
+
 namespace weft::part {
 
 enum class Where : uint32_t { nowhere, in_place, staged };
@@ -61,7 +63,7 @@ struct Board {
 };
 
 // A partition's mark in a row.
-inline std::atomic<uint32_t>& mark_at(char* row, uint32_t stride, int64_t i) {
+WEFT_INLINE std::atomic<uint32_t>& mark_at(char* row, uint64_t stride, uint64_t i) {
     return *reinterpret_cast<std::atomic<uint32_t>*>(row + i * stride);
 }
 

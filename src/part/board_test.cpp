@@ -45,7 +45,7 @@ TEST(Board, NothingUnseenIsOverwritten) {
                 char* to = in_place ? reinterpret_cast<char*>(buffer[i]) : b->area(e) + 64 * i;
                 const uint32_t value = e * 10 + static_cast<uint32_t>(i);
                 memcpy(to, &value, sizeof value);
-                mark_at(b->row(e), stride, i).store(mark_of(e, in_place ? Where::in_place : Where::staged), std::memory_order_release);
+                mark_at(b->row(e), stride, static_cast<uint32_t>(i)).store(mark_of(e, in_place ? Where::in_place : Where::staged), std::memory_order_release);
             }
         }
     });
@@ -55,7 +55,7 @@ TEST(Board, NothingUnseenIsOverwritten) {
         b->start_epoch(e);
         for (int32_t i = 0; i < partitions; ++i) {
             uint32_t mark;
-            while ((mark = mark_at(b->row(e), stride, i).load(std::memory_order_acquire)) >> 2 != e) std::this_thread::yield();
+            while ((mark = mark_at(b->row(e), stride, static_cast<uint32_t>(i)).load(std::memory_order_acquire)) >> 2 != e) std::this_thread::yield();
             uint32_t value;
             const bool in_place = mark == mark_of(e, Where::in_place);
             memcpy(&value, in_place ? reinterpret_cast<char*>(buffer[i]) : b->area(e) + 64 * i, sizeof value);

@@ -35,18 +35,19 @@ enum class Way : uint8_t { undecided, board, messages };
 
 struct Channel {
     // What MPI_Pready and MPI_Parrived read when one load or copy is all there is to do.
-    int32_t ready_made;                // sender, start: partitions that MPI_Pready may copy at once; 0 where it must look further
-    std::atomic<int32_t> look_made;    // receiver: partitions that one mark each tells of; likewise
+    uint32_t ready_made;               // sender, start: partitions that MPI_Pready may copy at once; 0 where it must look further
+    std::atomic<uint32_t> look_made;   // receiver: partitions that one mark each tells of; likewise
     uint32_t mark;                     // start: what MPI_Pready stores; of a partition in place
     uint32_t epoch;                    // start
     const std::atomic<uint32_t>* gate; // sender, start: is `epoch` as soon as MPI_Pready may copy
     char* into;                        // sender, start: where to
     char* row;                         // sender: start; receiver: with release of `posted`
     Board* board;
-    uint32_t stride;                   // of the row
+    uint64_t stride;                   // of the row
     const char* from;                  // sender: its own, if it is dense
-    int64_t bytes;                     // of one of its own partitions
+    uint64_t bytes;                    // of one of its own partitions
     const std::atomic<uint32_t>* polled;  // sender, start: 0 where the receiver must be woken
+    const std::atomic<uint32_t>* sleepers;  // sender: threads of this rank
 
     Process* process;
     Comm* comm;

@@ -220,7 +220,8 @@ Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, b
     c->process = &p;
     c->comm = &comm;
     c->each = each;
-    c->bytes = each.bytes();
+    c->bytes = static_cast<uint64_t>(each.bytes());
+    c->sleepers = &p.lane->sleepers;
     c->partitions = partitions;
     c->peer = e.rank;
     c->tag = e.tag;
@@ -246,7 +247,7 @@ int32_t group_of(const Engine& e, obj::Info* info, const Channel& c) {
     char text[32], *end = nullptr;
     if (obj::info_lookup(info, "weft_partition_gather", text, sizeof text))
         if (const long long v = strtoll(text, &end, 10); end != text && v >= 0) most = v;
-    const int64_t n = c.bytes == 0 ? most : most / c.bytes;
+    const int64_t bytes = c.each.bytes(), n = bytes == 0 ? most : most / bytes;
     return n < 1 ? 1 : n < c.partitions ? static_cast<int32_t>(n) : c.partitions > 0 ? c.partitions : 1;
 }
 
@@ -265,7 +266,7 @@ Err prepare_send(Process& p, Comm& comm, Channel& c, obj::Info* info) {
     c.marks = static_cast<std::atomic<uint32_t>*>(calloc(static_cast<size_t>(c.partitions) + 1, sizeof(uint32_t)));
     if (c.marks == nullptr) return no_memory();
     const int32_t first = p.part->next_tag.fetch_add(c.partitions, std::memory_order_relaxed) & (tag_bits >> 1);
-    c.setup = {c.tag, c.partitions, c.bytes, data_space | first, group_of(*p.part, info, c), nullptr};
+    c.setup = {c.tag, c.partitions, c.each.bytes(), data_space | first, group_of(*p.part, info, c), nullptr};
     WEFT_TRY(make_messages(c));
     make_board(c);
     c.setup.board = c.board;
@@ -341,12 +342,18 @@ Err check_partition(const Channel& c, int partition) {
     return fail(Err::arg, "partition %d of %d", partition, c.partitions);
 }
 
-Err mark(Channel& c, int partition) { return c.peer == obj::proc_null ? Err::ok : put(c, partition); }
+Err mark(Channel& c, int partition) {
+    if (c.peer == obj::proc_null || put_at_once<false>(c, partition)) return Err::ok;
+    return put(c, partition);
+}
 
 }  // namespace
 
-void wake_receiver(Channel& c, int partition) {
-    if (c.board->is_awaited(static_cast<uint32_t>(partition))) c.process->lane->notify(c.comm->routes[c.peer].peer);
+void wake(Channel& c, int partition) {
+    lane::Lane& l = *c.process->lane;
+    if (c.polled->load(std::memory_order_relaxed) == 0 && c.board->is_awaited(static_cast<uint32_t>(partition)))
+        l.notify(c.comm->routes[c.peer].peer);
+    lane::wake_sleepers(l);
 }
 
 Err pready(Process&, int partition, Request& r) {
@@ -355,21 +362,19 @@ Err pready(Process&, int partition, Request& r) {
     return mark(channel_of(r), partition);
 }
 
-Err pready_range(Process& p, int low, int high, Request& r) {
+Err pready_range(Process&, int low, int high, Request& r) {
     WEFT_TRY(check_send(r));
     WEFT_TRY(check_partition(channel_of(r), low));
     WEFT_TRY(check_partition(channel_of(r), high));
     if (low > high) return fail(Err::arg, "the range of partitions ends at %d, before %d", high, low);
-    for (int i = low; i <= high; i++)
-        if (!pready_at_once(p, i, r)) WEFT_TRY(mark(channel_of(r), i));
+    for (int i = low; i <= high; i++) WEFT_TRY(mark(channel_of(r), i));
     return Err::ok;
 }
 
-Err pready_list(Process& p, int n, const int* partitions, Request& r) {
+Err pready_list(Process&, int n, const int* partitions, Request& r) {
     WEFT_TRY(check_send(r));
     for (int i = 0; i < n; i++) WEFT_TRY(check_partition(channel_of(r), partitions[i]));
-    for (int i = 0; i < n; i++)
-        if (!pready_at_once(p, partitions[i], r)) WEFT_TRY(mark(channel_of(r), partitions[i]));
+    for (int i = 0; i < n; i++) WEFT_TRY(mark(channel_of(r), partitions[i]));
     return Err::ok;
 }
 
@@ -377,8 +382,9 @@ Err pready_list(Process& p, int n, const int* partitions, Request& r) {
 static bool covered(Channel& c, int partition) {
     if (!c.posted.load(std::memory_order_acquire)) return false;  // pairs with open_epoch(), post_messages()
     const int32_t parts = parts_of(c);
+    if (static_cast<uint32_t>(partition) < c.look_made.load(std::memory_order_relaxed)) return is_taken(c, partition);
     const bool empty = c.setup.bytes == 0;
-    const int64_t each = empty ? parts : c.bytes, part = empty ? c.partitions : part_bytes(c);
+    const int64_t each = empty ? parts : c.each.bytes(), part = empty ? c.partitions : part_bytes(c);
     const int64_t from = each * partition, to = from + each;
     for (int64_t i = from / part; i < parts && i * part < to; i++)
         if (!is_taken(c, static_cast<int32_t>(i))) return false;

@@ -31,45 +31,47 @@ Err pready_list(Process&, int n, const int* partitions, Request&);
 // Any thread.
 Err parrived(Process&, Request&, int partition, bool* flag);
 
-// Sender, after its mark: wakes the receiver if it waits for this partition.
-WEFT_COLD void wake_receiver(Channel&, int partition);
-// Sender: a mark has been stored. A receiver that does not poll is woken; so is a thread of this rank that sleeps in a wait for the send.
+// Sender, after its mark: wakes the receiver if it waits for this partition, and threads of this rank that wait for the send.
+__attribute__((noinline)) void wake(Channel&, int partition);
+// Sender: a mark has been stored. A receiver that does not poll may have to be woken; so may a thread of this rank.
 WEFT_INLINE void mark_is_stored(Channel& c, int partition) {
-    // The receiver that clears `polled` fences for this rank, too: see Shm::notify().
+    // The receiver that clears `polled` fences for this rank, too: see Shm::notify(). Likewise a thread that goes to sleep: Lane::unguarded.
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (WEFT_UNLIKELY(c.polled->load(std::memory_order_relaxed) == 0)) wake_receiver(c, partition);
-    // Likewise a thread that goes to sleep: see Lane::unguarded.
-    lane::wake_sleepers(*c.process->lane);
+    if (WEFT_UNLIKELY(c.polled->load(std::memory_order_relaxed) == 0) || WEFT_UNLIKELY(c.sleepers->load(std::memory_order_relaxed) != 0))
+        wake(c, partition);
 }
 
-// MPI_Pready where a partition can be copied and marked, in place or staged: <= 60 instructions for 8 bytes, no lock, no
-// read-modify-write. False: nothing happened, take the slow path.
-WEFT_INLINE bool pready_at_once(Process&, int partition, Request& r) {
-    if (WEFT_UNLIKELY(r.ops != &ops)) return false;
-    Channel& c = *static_cast<Channel*>(r.ext);
-    if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= static_cast<uint32_t>(c.ready_made))) return false;
+// Copies a partition to where the receiver finds it, in place or staged, and marks it. False: nothing happened, as the partition does not
+// exist or is marked already, the receiver must be asked first, or, if `small`, it has more than a line of bytes.
+template <bool small>
+WEFT_INLINE bool put_at_once(Channel& c, int partition) {
+    if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= c.ready_made)) return false;
     if (WEFT_UNLIKELY(c.gate->load(std::memory_order_acquire) != c.epoch)) return false;  // pairs with start_epoch()
-    std::atomic<uint32_t>& mark = mark_at(c.row, c.stride, partition);
-    // Marked twice: the slow path says so.
-    if (WEFT_CHECKS && WEFT_UNLIKELY(mark.load(std::memory_order_relaxed) >> 2 == c.mark >> 2)) return false;
-    const int64_t at = c.bytes * partition;
-    const auto n = static_cast<size_t>(c.bytes);
-    if (n <= Board::line) copy_small(c.into + at, c.from + at, n);
+    const auto i = static_cast<uint32_t>(partition);
+    std::atomic<uint32_t>& mark = mark_at(c.row, c.stride, i);
+    if (WEFT_CHECKS && WEFT_UNLIKELY((mark.load(std::memory_order_relaxed) ^ c.mark) < 4)) return false;  // of the same epoch
+    const uint64_t n = c.bytes, at = n * i;
+    if (small && WEFT_UNLIKELY(n > Board::line)) return false;
+    if (small) copy_small(c.into + at, c.from + at, n);
     else memcpy(c.into + at, c.from + at, n);
     mark.store(c.mark, std::memory_order_release);  // pairs with is_taken(), parrived_at_once()
     mark_is_stored(c, partition);
     return true;
 }
 
-// MPI_Parrived where both sides divide alike: <= 25 instructions where no copy is left to do. False: take the slow path.
+// MPI_Pready of a small partition: <= 60 instructions for 8 bytes, no lock, no read-modify-write. False: take the slow path.
+WEFT_INLINE bool pready_at_once(Process&, int partition, Request& r) {
+    return WEFT_LIKELY(r.ops == &ops) && put_at_once<true>(*static_cast<Channel*>(r.ext), partition);
+}
+
+// MPI_Parrived where both sides divide alike and nothing is left to copy: <= 25 instructions. False: take the slow path.
 WEFT_INLINE bool parrived_at_once(Process&, Request& r, int partition, bool* flag) {
     if (WEFT_UNLIKELY(r.ops != &ops)) return false;
     Channel& c = *static_cast<Channel*>(r.ext);
     // Acquire: pairs with open_epoch(), post_messages().
-    if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= static_cast<uint32_t>(c.look_made.load(std::memory_order_acquire)))) return false;
-    const uint32_t mark = mark_at(c.row, c.stride, partition).load(std::memory_order_acquire);
-    if (mark == c.mark) return *flag = true;
-    return mark == mark_of(c.epoch, Where::staged) && (*flag = land(c, partition));
+    if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= c.look_made.load(std::memory_order_acquire))) return false;
+    if (mark_at(c.row, c.stride, static_cast<uint32_t>(partition)).load(std::memory_order_acquire) != c.mark) return false;
+    return *flag = true;
 }
 
 }  // namespace weft::part
