@@ -34,7 +34,17 @@ void send_control(LaneGuard& g, int peer, Protocol protocol, uint64_t to, uint64
     r->to = to;
     r->from = from;
     r->limit = limit;
-    if (!g.lane.peers[peer].pending.empty() || !push(g, peer, *r)) enqueue(g, peer, *r);
+    if (!g.lane.peers[peer].pending.empty() || !push_control(g, peer, *r)) enqueue(g, peer, *r);
+}
+
+// Sends as much of `r`, the first of its queue, as the wire takes; true when nothing is left.
+WEFT_INLINE bool push(LaneGuard& g, int peer, Request& r) {
+    switch (r.protocol) {
+    case Protocol::rendezvous: return push_rts(g, peer, r);
+    case Protocol::cts:
+    case Protocol::ssend_ack: return push_control(g, peer, r);
+    default: return push_eager(g, peer, r);
+    }
 }
 
 // Sends what is queued for `peer`, as far as its wire takes it.
@@ -92,18 +102,6 @@ uint64_t identity_of(lane::Ids& ids, int peer, void* record) {
     const uint64_t id = ids.put(record);
     if (WEFT_UNLIKELY(id == 0)) out_of_memory(0, peer);
     return id;
-}
-
-bool push(LaneGuard& g, int peer, Request& r) {
-    switch (r.protocol) {
-    case Protocol::queued: return false;
-    case Protocol::rendezvous: return push_rts(g, peer, r);
-    case Protocol::cts:
-    case Protocol::ssend_ack: return push_control(g, peer, r);
-    case Protocol::self:
-    case Protocol::self_kept: send_self(g, r); return true;
-    default: return push_eager(g, peer, r);
-    }
 }
 
 void enqueue(LaneGuard& g, int peer, Request& r) {

@@ -5,8 +5,6 @@
 
 namespace weft::p2p {
 
-// Sends as much of `r` to `peer` as its wire takes, by its protocol; true when nothing is left. Protocol::queued sends nothing.
-bool push(LaneGuard&, int peer, Request& r);
 // Queues `r` behind all that waits for `peer`, and holds the wire.
 void enqueue(LaneGuard&, int peer, Request& r);
 // All queued sends, as far as their wires take them. True when something moved.

@@ -9,25 +9,28 @@ namespace weft::p2p {
 
 namespace {
 
-// As take_inline(), for an eager message of one fragment: no request, no unexpected copy.
-bool take_fragment(LaneGuard& g, Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, const Next& n, Status* s) {
-    if (!is_wanted(g, c, e, in, n, eager_first, wire::has_bulk) || !type::is_dense(*b.type)) return false;
-    const auto f = read<EagerFirst>(n.cell->payload);
-    if (f.bytes != f.ref.bytes || f.bytes > type::bytes_of(b)) return false;
-    wire::shm::Shm& shm = g.lane.shm;
-    shm.copy_out(b.base, shm.chunk_at(in, f.ref), f.ref.bytes);
-    fill(s, e.rank, n.cell->tag, f.bytes);
-    shm.consumed_chunk(in, n);
-    return true;
-}
+enum class Took : uint8_t { nothing, fragment, rts };
 
-// The same for an RTS: `r` accepts it without being posted.
-bool take_rts(LaneGuard& g, Request& r, Comm& c, Envelope e, wire::shm::Shm::In& in, const Next& n) {
-    if (!is_wanted(g, c, e, in, n, rts)) return false;
-    const auto q = read<Rts>(n.cell->payload);
-    accept_rts(g, r, in.peer, q, set_matched(r, n.cell->header(n.word), q.bytes));
-    g.lane.shm.consumed(in, n);
-    return true;
+// As take_inline(), for the message of one fragment, which needs no request and no unexpected copy, and for an RTS, which `r` accepts
+// without being posted.
+Took take_next(LaneGuard& g, Request& r, const Buffer& b, Envelope e, wire::shm::Shm::In& in, const Next& n, Status* s) {
+    wire::shm::Shm& shm = g.lane.shm;
+    if ((g.lane.unexpected_count.load(std::memory_order_relaxed) | g.lane.posted_count) != 0) return Took::nothing;
+    const wire::Header h = n.cell->header(n.word);
+    if (h.source != e.rank || h.context != context_of(r) || (h.tag != e.tag && e.tag != obj::any_tag)) return Took::nothing;
+    if (h.kind == rts) {
+        const auto q = read<Rts>(n.cell->payload);
+        accept_rts(g, r, in.peer, q, set_matched(r, h, q.bytes));
+        shm.consumed(in, n);
+        return Took::rts;
+    }
+    if (h.kind != eager_first || h.flags != wire::has_bulk || !type::is_dense(*b.type)) return Took::nothing;
+    const auto f = read<EagerFirst>(n.cell->payload);
+    if (f.bytes != f.ref.bytes || f.bytes > type::bytes_of(b)) return Took::nothing;
+    shm.copy_out(b.base, shm.chunk_at(in, f.ref), f.ref.bytes);
+    fill(s, e.rank, h.tag, f.bytes);
+    shm.consumed_chunk(in, n);
+    return Took::fragment;
 }
 
 void from_nobody(Request& r) {
@@ -64,18 +67,18 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     prepare(r, c, b, e.rank, e.tag, e.coll | Request::is_recv);
     Lane& l = lane_of(p, c, e.tag, Direction::receive);
     bool seen = false, sole;   // the ring's next message is there
+    Took took = Took::nothing;
     {
         LaneGuard g(l);
         if (from.way == obj::Route::shm) {
             wire::shm::Shm::In& in = l.shm.from(from.index);
             const Next n = l.shm.look(in);
             seen = n.here();
-            if (seen && take_fragment(g, c, b, e, in, n, s)) return Err::ok;
-            if (seen && take_rts(g, r, c, e, in, n)) seen = false;
-            else start_receive(g, r);
-        } else {
-            start_receive(g, r);
+            if (seen) took = take_next(g, r, b, e, in, n, s);
         }
+        if (took == Took::fragment) return Err::ok;
+        if (took == Took::rts) seen = false;
+        else start_receive(g, r);
         sole = l.posted_count <= 1;
     }
     if (from.way == obj::Route::shm) poll_for(p, l, r, from.index, seen, sole);

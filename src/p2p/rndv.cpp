@@ -112,19 +112,6 @@ bool send_block(LaneGuard& g, Rndv& m) {
     return true;
 }
 
-// Copies a block by CMA, if one is left and the kernel permits it.
-bool move_by_cma(LaneGuard& g, Rndv& m) {
-    Lane& l = g.lane;
-    Transfer& t = *m.transfer;
-    if (t.claimed.load(std::memory_order_relaxed) >= t.limit) return false;  // not read earlier: the line is written by both sides
-    if (!may_cma(g, m.peer, m.sending ? t.to : t.from)) return false;
-    const uint64_t n = shm::cma_block(t, l.pid(m.peer), m.sending ? Transfer::sender : Transfer::receiver);
-    if (WEFT_UNLIKELY(t.any_refused.load(std::memory_order_relaxed) != 0)) forgo_cma(l, m.peer);
-    l.counters.cma_bytes += n;
-    l.notify(m.peer);  // the peer may wait for the last block
-    return n != 0;
-}
-
 // Receiver of a pipelined copy: whether its sender seems to be outside MPI, so that a CMA get takes over. True also when a thread of
 // this rank is about to sleep, as the sender may stay away for long.
 bool sender_is_away(Lane& l, const Rndv& m) {
@@ -134,26 +121,24 @@ bool sender_is_away(Lane& l, const Rndv& m) {
     return idle >= rounds_to_fallback;
 }
 
-// The mover of a transfer: chosen once, by the receiver, which knows both buffers. `cma`: it works between the two.
-Mover choose_mover(const Lane& l, bool cma) { return cma && l.limits.split_cma ? Mover::split_cma : Mover::pipelined; }
-
-// The mover of this side's next block: the transfer's, but a CMA get while the sender of a pipelined copy is away. `waited`: an older
-// transfer of this round waits for its sender; only that one counts rounds, as the sender moves its transfers one after the other.
-Mover mover_now(Lane& l, const Rndv& m, bool& waited) {
-    const Mover mover = m.transfer->mover.load(std::memory_order_relaxed);
-    if (mover != Mover::pipelined || m.sending || m.transfer->to == 0 || waited) return mover;
-    waited = true;
-    return sender_is_away(l, m) ? Mover::cma_get : mover;
-}
-
-// Moves a block of a transfer. All movers claim from the same descriptor, so each block may have another.
-bool move_block(LaneGuard& g, Rndv& m, bool& waited) {
-    switch (mover_now(g.lane, m, waited)) {
-    case Mover::pipelined: return m.sending && send_block(g, m);   // the receiver's part is arrive_data()
-    case Mover::cma_get: return !m.sending && move_by_cma(g, m);
-    case Mover::split_cma: return move_by_cma(g, m);
+// Copies a block straight into the receive buffer, if one is left and this side may: both sides of a split CMA, and the receiver of a
+// pipelined copy whose sender is away. `waited`: an older transfer of this round waits for its sender; only that one counts rounds, as
+// the sender moves its transfers one after the other.
+bool copy_block(LaneGuard& g, Rndv& m, bool& waited) {
+    Lane& l = g.lane;
+    Transfer& t = *m.transfer;
+    if (t.mover.load(std::memory_order_relaxed) == Mover::pipelined) {
+        if (t.to == 0 || waited) return false;
+        waited = true;
+        if (!sender_is_away(l, m)) return false;
     }
-    return false;
+    if (l.peer(m.peer).cma.load(std::memory_order_relaxed) < 0) return false;   // refused before
+    const uint64_t n = shm::cma_block(t, l.pid(m.peer), m.sending ? Transfer::sender : Transfer::receiver);
+    if (WEFT_UNLIKELY(t.any_refused.load(std::memory_order_relaxed) != 0)) forgo_cma(l, m.peer);
+    if (n == 0) return false;
+    l.counters.cma_bytes += n;
+    l.notify(m.peer);  // the peer may wait for the last block
+    return true;
 }
 
 // Sets the request's error. The side with the bad buffer gets Err::buffer. If the receiver's is bad, the sender reports success; if
@@ -200,7 +185,7 @@ bool push_rts(LaneGuard& g, int peer, Request& r) {
     Rndv* m = make_record(g, r, peer, shared ? l.transfer(l.self, o.transfer) : nullptr, true, o.bytes);
     if (m == nullptr) out_of_memory(o.bytes, peer);
     o.send = m->id;
-    shm::put_rts(*m->transfer, b.dense() && shared ? b.data() : nullptr, static_cast<uint64_t>(o.bytes));
+    shm::put_rts(*m->transfer, b.dense() && shared ? b.data() : nullptr);
     ++l.counters.sent_large;
     ++state_of(g, peer).awaiting;
     memcpy(c->payload, &o, sizeof o);
@@ -220,15 +205,16 @@ void accept_rts(LaneGuard& g, Request& r, int peer, const Rts& o, int64_t limit)
     ++l.peers[peer].awaiting;  // its data may lie behind unexpected messages, so must_drain() must hold
     Transfer& t = *m->transfer;
     if (!shared) {
-        shm::put_rts(t, nullptr, static_cast<uint64_t>(o.bytes));
+        shm::put_rts(t, nullptr);
         shm::put_cts(t, nullptr, static_cast<uint64_t>(limit), Mover::pipelined);
         send_cts(g, peer, o.send, m->id, limit);
         return;
     }
     const bool cma = limit > 0 && b.dense() && t.from != 0 && may_cma(g, peer, t.from);
-    const Mover mover = choose_mover(l, cma);
+    const bool split = cma && l.limits.split_cma;
     t.receive = m->id;
-    shm::put_cts(t, cma ? b.data() : nullptr, static_cast<uint64_t>(limit), mover, mover == Mover::split_cma ? split_block(limit) : get_block);
+    shm::put_cts(t, cma ? b.data() : nullptr, static_cast<uint64_t>(limit), split ? Mover::split_cma : Mover::pipelined,
+                 split ? split_block(limit) : get_block);
     l.notify(peer);
 }
 
@@ -265,7 +251,8 @@ bool move_transfers(LaneGuard& g, bool busy) {
         n = n->next;
         const Transfer& t = *m->transfer;
         if (m->request != nullptr && shm::has_cts(t)) {
-            if (!moved) moved = move_block(g, *m, waited);
+            const bool pushes = m->sending && t.mover.load(std::memory_order_relaxed) == Mover::pipelined;
+            if (!moved) moved = pushes ? send_block(g, *m) : copy_block(g, *m, waited);
             if (m->sending ? shm::all_left(t) : shm::all_arrived(t)) {
                 end_transfer(g, *m);
                 moved = true;

@@ -1,5 +1,6 @@
 #include "p2p/eager.hpp"
 #include "p2p/p2p.hpp"
+#include "p2p/rndv.hpp"
 
 namespace weft::p2p {
 
@@ -37,8 +38,17 @@ bool send_whole(LaneGuard& g, const obj::Route& to, Protocol chosen, const Comm&
     return true;
 }
 
-void push_or_queue(LaneGuard& g, int32_t peer, Request& r) {
-    if (!push(g, peer, r)) enqueue(g, peer, r);
+// Starts `r` by its protocol. What its wire does not take now waits in the peer's queue.
+WEFT_INLINE void push_or_queue(LaneGuard& g, int32_t peer, Request& r) {
+    bool all = false;
+    switch (r.protocol) {
+    case Protocol::self:
+    case Protocol::self_kept: return send_self(g, r);
+    case Protocol::queued: break;
+    case Protocol::rendezvous: all = push_rts(g, peer, r); break;
+    default: all = push_eager(g, peer, r);
+    }
+    if (!all) enqueue(g, peer, r);
 }
 
 Err no_such_rank(int32_t rank) { return fail(Err::rank, "rank %d cannot be sent to", rank); }

@@ -44,36 +44,37 @@ struct Mailbox {
 
 // What moves the blocks of a rendezvous; p2p/rndv.cpp chooses it, and moves a block by it.
 enum class Mover : uint32_t {
-    pipelined,   // the sender copies into its pool, the receiver out of it, at the same time: two copies, both in user space
-    split_cma,   // both sides, by cross-memory attach (CMA)
-    cma_get,     // the receiver alone, by CMA
+    pipelined,   // the sender copies into its pool, the receiver out of it, at the same time: two copies, both in user space; while the
+                 // sender is away the receiver gets blocks by cross-memory attach (CMA)
+    split_cma,   // both sides, by CMA
 };
 
-// The descriptor of a rendezvous (see transfer.hpp). The sender fills in the RTS's part, the receiver the CTS's; the sender reuses it
-// when both sides are done.
+// The descriptor of a rendezvous (see transfer.hpp). The sender fills in the RTS's part, the receiver the CTS's, which is all the rest;
+// the sender reuses it when both sides are done.
 struct alignas(64) Transfer {
-    uint64_t from;                      // address of the sender's data; 0 if not contiguous
-    uint64_t bytes;
-    uint64_t to;                        // address of the receive buffer; 0 if CMA cannot be used. This and what follows by the CTS
-    uint64_t limit;                     // bytes to move: the message's, or the receive buffer's if that is smaller
-    uint64_t receive;                   // identity of the receiver's record (lane/ids.hpp)
+    uint64_t from;                      // by the RTS: address of the sender's data; 0 if not contiguous, or not to be read by others
     std::atomic<uint32_t> state;        // State
     std::atomic<uint32_t> receiver_done;
+    uint64_t to;                        // by the CTS: address of the receive buffer; 0 if only the receiver may write to it
+    uint64_t limit;                     // bytes to move: the message's, or the receive buffer's if that is smaller
+    uint64_t receive;                   // identity of the receiver's record (lane/ids.hpp)
     std::atomic<uint32_t> fault;        // Fault: why a copy failed
-    uint32_t block;                     // bytes that CMA claims at a time
+    uint32_t block;                     // bytes that a side claims at a time, except by pipelined copy
     std::atomic<Mover> mover;           // chosen by the receiver; either side changes it to `pipelined` when the kernel refuses CMA
+    // Bytes copied by each side, so each number has one writer. The sender polls `left`, the receiver polls `arrived`. In a
+    // pipelined copy each side writes only the line that it polls, so neither line moves between the cores.
+    struct Copied {
+        std::atomic<uint64_t> by[2];
+    };
     alignas(64) std::atomic<uint64_t> claimed;  // bytes claimed so far, by both sides; may exceed limit
+    Copied left;                                // that have left the sender's buffer
     // The part of a block that the kernel refused to copy for each side: the sender moves it by pipelined copy. Each side writes its
     // own once, `end` last with release; after that only the sender changes `at`.
     struct Refused {
         std::atomic<uint64_t> at, end;
     } refused[2];
     std::atomic<uint32_t> any_refused;          // 1: there is, or was, such a part
-    // Bytes copied by each side, so each number has one writer. The sender polls `left`, the receiver polls `arrived`. In a
-    // pipelined copy each side writes only the line that it polls, so neither line moves between the cores.
-    struct alignas(64) Copied {
-        std::atomic<uint64_t> by[2];
-    } left, arrived;                            // left the sender's buffer; are in the receiver's
+    alignas(64) Copied arrived;                 // that are in the receiver's buffer
     enum Side : uint8_t { sender, receiver };
     enum State : uint32_t { has_rts, has_cts };
     enum Fault : uint32_t { none, senders_buffer, receivers_buffer };  // which buffer is not accessible

@@ -6,23 +6,9 @@
 
 namespace weft::wire::shm {
 
-static void clear(Transfer& t, Transfer::Side side) {
-    t.left.by[side].store(0, std::memory_order_relaxed);
-    t.arrived.by[side].store(0, std::memory_order_relaxed);
-    t.refused[side].at.store(0, std::memory_order_relaxed);
-    t.refused[side].end.store(0, std::memory_order_relaxed);
-}
-
-void put_rts(Transfer& t, const void* from, uint64_t bytes) {
+void put_rts(Transfer& t, const void* from) {
     t.from = reinterpret_cast<uint64_t>(from);
-    t.bytes = bytes;
-    t.to = 0;
-    t.limit = 0;
     t.receiver_done.store(0, std::memory_order_relaxed);
-    t.fault.store(Transfer::none, std::memory_order_relaxed);
-    t.claimed.store(0, std::memory_order_relaxed);
-    t.any_refused.store(0, std::memory_order_relaxed);
-    clear(t, Transfer::sender);
     t.state.store(Transfer::has_rts, std::memory_order_relaxed);  // published by the RTS that carries the index
 }
 
@@ -30,8 +16,16 @@ void put_cts(Transfer& t, void* to, uint64_t limit, Mover mover, uint32_t block)
     t.to = reinterpret_cast<uint64_t>(to);
     t.limit = limit;
     t.block = block;
+    t.fault.store(Transfer::none, std::memory_order_relaxed);
     t.mover.store(mover, std::memory_order_relaxed);
-    clear(t, Transfer::receiver);
+    t.claimed.store(0, std::memory_order_relaxed);
+    t.any_refused.store(0, std::memory_order_relaxed);
+    for (int side = 0; side < 2; ++side) {
+        t.left.by[side].store(0, std::memory_order_relaxed);
+        t.arrived.by[side].store(0, std::memory_order_relaxed);
+        t.refused[side].at.store(0, std::memory_order_relaxed);
+        t.refused[side].end.store(0, std::memory_order_relaxed);
+    }
     t.state.store(Transfer::has_cts, std::memory_order_release);  // pairs with has_cts()
 }
 

@@ -11,7 +11,7 @@ namespace weft::wire::shm {
 
 // Sender: fills in the RTS's part; `from` is null where the data are not contiguous. The RTS that follows carries the
 // descriptor's index, and publishes it.
-void put_rts(Transfer& t, const void* from, uint64_t bytes);
+void put_rts(Transfer& t, const void* from);
 // Receiver: fills in the CTS's part, and publishes it: from now on blocks may be claimed. `to` is null where CMA cannot be used.
 // `block`: bytes that CMA claims at a time.
 void put_cts(Transfer& t, void* to, uint64_t limit, Mover mover, uint32_t block = 0);

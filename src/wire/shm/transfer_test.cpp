@@ -18,7 +18,7 @@ namespace {
 TEST(Transfer, EveryByteIsClaimedOnce) {
     for (uint64_t limit : {uint64_t{1}, uint64_t{4096}, uint64_t{1000003}}) {
         auto t = std::make_unique<Transfer>();
-        put_rts(*t, nullptr, limit);
+        put_rts(*t, nullptr);
         EXPECT_FALSE(has_cts(*t));
         put_cts(*t, nullptr, limit, Mover::pipelined);
         ASSERT_TRUE(has_cts(*t));
@@ -46,7 +46,7 @@ TEST(Transfer, BothSidesCopyByCma) {
     for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 7);
     if (!can_cma(me, reinterpret_cast<uint64_t>(from.data()))) GTEST_SKIP() << "cross-memory attach is denied here";
     auto t = std::make_unique<Transfer>();
-    put_rts(*t, from.data(), from.size());
+    put_rts(*t, from.data());
     put_cts(*t, to.data(), to.size(), Mover::split_cma, 100'000);
     std::thread sender([&] { while (cma_block(*t, me, Transfer::sender) != 0) {} });
     while (cma_block(*t, me, Transfer::receiver) != 0) {}
@@ -65,7 +65,7 @@ TEST(Transfer, ABadAddressEndsBothSidesAndSaysWhose) {
     for (Transfer::Side copier : {Transfer::sender, Transfer::receiver})
         for (Transfer::Fault fault : {Transfer::senders_buffer, Transfer::receivers_buffer}) {
             auto t = std::make_unique<Transfer>();
-            put_rts(*t, fault == Transfer::senders_buffer ? nowhere : from.data(), from.size());
+            put_rts(*t, fault == Transfer::senders_buffer ? nowhere : from.data());
             put_cts(*t, fault == Transfer::receivers_buffer ? nowhere : to.data(), from.size(), Mover::split_cma, 4096);
             while (cma_block(*t, me, copier) != 0) {}
             EXPECT_TRUE(all_left(*t));
@@ -73,7 +73,7 @@ TEST(Transfer, ABadAddressEndsBothSidesAndSaysWhose) {
             EXPECT_EQ(t->fault.load(), fault) << copier;
         }
     auto t = std::make_unique<Transfer>();
-    put_rts(*t, from.data(), from.size());
+    put_rts(*t, from.data());
     put_cts(*t, to.data(), from.size(), Mover::split_cma, 40960);
     EXPECT_EQ(cma_block(*t, 0x7fffffff, Transfer::receiver), 0u);   // nobody
     EXPECT_EQ(t->fault.load(), Transfer::none);
