@@ -19,16 +19,43 @@ namespace weft::coll {
 
 // ------------------------------------------------------------------------------------------------- waiting
 
-void Share::wait_long(Process& p, Watch& w) {
+namespace {
+
+bool has_work(const Process& p) {
+    return p.lane->work.load(std::memory_order_relaxed) != 0 || p.hook_work.load(std::memory_order_relaxed) != 0;
+}
+
+// Members that share this CPU copy and reduce for a millisecond before they yield in their turn: that is no stranger's slice yet.
+constexpr uint64_t times_long = 3;
+
+// Gives the CPU to the members that share it until the watch is over. False when the wait is to go on by other means.
+bool over_by_yielding(Process& p, Watch& w) {
+    constexpr uint32_t looks = 32;   // between rounds of progress
     lane::Lane& l = *p.lane;
-    const bool yield = l.limits.shared_cpus && !lane::Idler::is_disturbed(l, os::now_ns());
-    constexpr uint32_t looks_that_yield = 32;
-    for (uint32_t looks = yield ? looks_that_yield : l.limits.spin_polls; looks != 0; --looks) {
-        if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_work.load(std::memory_order_relaxed) != 0) break;
-        if (yield) lane::Idler::yield(l);
-        else os::pause_cpu();
-        if (w.over()) return;
+    const uint64_t began = os::now_ns();
+    for (uint64_t now = began; now - began < l.limits.sleep_ns && !lane::Idler::is_disturbed(l, now); now = os::now_ns()) {
+        for (uint32_t i = 0; i < looks; i++) {
+            if (has_work(p)) return false;
+            lane::Idler::yield(l, times_long);
+            if (w.over()) return true;
+        }
+        p2p::progress(p);
     }
+    return false;
+}
+
+bool over_by_spinning(Process& p, Watch& w) {
+    for (uint32_t looks = p.lane->limits.spin_polls; looks != 0 && !has_work(p); --looks) {
+        os::pause_cpu();
+        if (w.over()) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+void Share::wait_long(Process& p, Watch& w) {
+    if (p.lane->limits.shared_cpus ? over_by_yielding(p, w) : over_by_spinning(p, w)) return;
     head().waiters.fetch_add(1, std::memory_order_seq_cst);
     {
         p2p::AwaitingMember told(*comm, w.next);

@@ -6,29 +6,30 @@ namespace weft::coll {
 
 namespace {
 
-constexpr int64_t never = INT64_MAX, all_of_slot = Layout::slot_bytes;
+constexpr int64_t none = -1, no_end = INT64_MAX, slot = Layout::slot_bytes, KiB = 1024;
+constexpr int32_t any = INT32_MAX;
 
 struct Row {
     Operation operation;
     int32_t most_members;
     bool crowded;          // the row is for members that outnumber their CPUs
-    Limits limits;
+    Limits limits;         // lines up to; stages from, to
 };
 
-// The first row that fits decides. docs/collectives.md has the measurements.
+// The first row that fits decides. docs/collectives.md has the measurements; what they do not cover stays with messages.
 constexpr Row table[] = {
-    {Operation::barrier, INT32_MAX, false, {0, never}},
-    {Operation::barrier, INT32_MAX, true, {0, never}},
-    {Operation::bcast, INT32_MAX, false, {all_of_slot, all_of_slot + 1}},
-    {Operation::bcast, INT32_MAX, true, {all_of_slot, all_of_slot + 1}},
-    {Operation::reduce, INT32_MAX, false, {all_of_slot, all_of_slot + 1}},
-    {Operation::reduce, INT32_MAX, true, {all_of_slot, all_of_slot + 1}},
-    {Operation::allreduce, INT32_MAX, false, {all_of_slot, all_of_slot + 1}},
-    {Operation::allreduce, INT32_MAX, true, {all_of_slot, all_of_slot + 1}},
-    {Operation::allgather, INT32_MAX, false, {all_of_slot, all_of_slot + 1}},
-    {Operation::allgather, INT32_MAX, true, {all_of_slot, all_of_slot + 1}},
-    {Operation::alltoall, INT32_MAX, false, {all_of_slot, all_of_slot + 1}},
-    {Operation::alltoall, INT32_MAX, true, {all_of_slot, all_of_slot + 1}},
+    {Operation::barrier, any, false, {0, no_end, none}},
+    {Operation::barrier, any, true, {0, no_end, none}},
+    {Operation::bcast, any, false, {slot, no_end, none}},
+    {Operation::bcast, any, true, {slot, slot + 1, no_end}},
+    {Operation::reduce, any, false, {slot, no_end, none}},
+    {Operation::reduce, any, true, {slot, slot + 1, no_end}},
+    {Operation::allreduce, any, false, {slot, 256 * KiB, no_end}},
+    {Operation::allreduce, any, true, {slot, slot + 1, no_end}},
+    {Operation::allgather, any, false, {slot, no_end, none}},
+    {Operation::allgather, any, true, {slot, slot + 1, 128 * KiB}},
+    {Operation::alltoall, any, false, {slot, no_end, none}},
+    {Operation::alltoall, any, true, {slot, slot + 1, 1024 * KiB}},
 };
 
 }  // namespace
@@ -36,11 +37,10 @@ constexpr Row table[] = {
 Limits limits_for(Operation op, int32_t members, bool crowded, Forced forced) {
     for (const Row& r : table) {
         if (r.operation != op || members > r.most_members || crowded != r.crowded) continue;
-        if (forced == Forced::lines) return {r.limits.lines_most >= 0 ? all_of_slot : -1, never};
-        if (forced == Forced::stages) return {r.limits.stages_least == never ? r.limits.lines_most : -1, r.limits.stages_least == never ? never : 0};
-        return r.limits;
+        if (forced == Forced::no || op == Operation::barrier) return r.limits;
+        return forced == Forced::lines ? Limits{slot, no_end, none} : Limits{none, 0, no_end};
     }
-    return {-1, never};
+    return {none, no_end, none};
 }
 
 }  // namespace weft::coll

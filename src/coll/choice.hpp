@@ -8,13 +8,13 @@ namespace weft::coll {
 // Values of WEFT_COLL.
 enum class Forced : uint8_t { no, messages, lines, stages };
 
-enum class Operation : uint8_t { barrier, bcast, reduce, allreduce, allgather, alltoall, reduce_scatter };
-inline constexpr int n_operations = 7;
+enum class Operation : uint8_t { barrier, bcast, reduce, allreduce, allgather, alltoall };
+inline constexpr int n_operations = 6;
 
-// With an area: up to `lines_most` bytes by lines and slots, from `stages_least` on by staging memory, else by messages. Bytes of the
-// whole vector; of one member's block for allgather, of all that a member sends for alltoall. `lines_most` < 0: never.
+// With an area: up to `lines_most` bytes by lines and slots, from `stages_least` to `stages_most` by staging memory, else by messages.
+// Bytes of the whole vector; of one member's block for allgather, of all that a member sends for alltoall. -1: never.
 struct Limits {
-    int64_t lines_most, stages_least;
+    int64_t lines_most, stages_least, stages_most;
 };
 Limits limits_for(Operation, int32_t members, bool crowded, Forced);
 

@@ -57,7 +57,7 @@ int64_t pipelined(int64_t total) {
 // Whether the call is for staging memory. `bytes` as in coll/choice.hpp.
 bool by_stages(const Schedule& s, Operation o, int64_t bytes) {
     const Share* area = s.share();
-    return area != nullptr && bytes > 0 && bytes >= area->limits_of(o).stages_least;
+    return area != nullptr && bytes > 0 && bytes >= area->limits_of(o).stages_least && bytes <= area->limits_of(o).stages_most;
 }
 
 // Packed bytes of a buffer that is used in pieces: itself where it is dense.

@@ -94,10 +94,10 @@ bool Idler::yielded(Lane& l, uint64_t cycles) {
     return true;
 }
 
-void Idler::yield(Lane& l) {
+void Idler::yield(Lane& l, uint64_t times) {
     const uint64_t before = os::cycles();
     os::yield_cpu();
-    (void)yielded(l, os::cycles() - before);
+    (void)yielded(l, (os::cycles() - before) / times);
 }
 
 Idler::Next Idler::idle() {

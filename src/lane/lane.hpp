@@ -211,8 +211,8 @@ struct Idler {
     void moved() { polls_ = 0; }
     // Called after a poll that moved nothing.
     Next idle();
-    // Yields, and notes if that took long.
-    static void yield(Lane&);
+    // Yields, and notes if that took long: more than `times` what an Idler takes for long.
+    static void yield(Lane&, uint64_t times = 1);
     // Whether another process took this CPU within the last 0.1 s.
     static bool is_disturbed(const Lane& l, uint64_t now_ns) {
         return now_ns < l.disturbed_until.load(std::memory_order_relaxed);
