@@ -65,18 +65,23 @@ TEST(Memory, AnUnmatchedMessageStaysInItsRing) {
 
 // A rank that cannot serve a receive would let its peer wait for ever: it ends the job and says why.
 TEST(Memory, TheJobEndsWhereAReceiveCannotBeServed) {
+    std::atomic<bool> posted{false}, sent{false};
     EXPECT_EXIT(run_ranks(2, ThreadLevel::single, [&](Process& p) {
-        std::vector<char> data(300'000);
+        std::vector<char> data(600'000);  // more than goes eagerly anywhere
         const p2p::Envelope peer{1 - p.world_rank, 1};
+        Request* r = nullptr;
         if (p.world_rank == 0) {
-            ASSERT_EQ(p2p::send(p, p.world, bytes(data.data(), data.size()), peer, Mode::standard), Err::ok);
+            while (!posted) std::this_thread::yield();
+            ASSERT_EQ(p2p::isend(p, p.world, bytes(data.data(), data.size()), peer, Mode::standard, &r), Err::ok);
+            sent = true;
         } else {
-            Request* r = nullptr;
             ASSERT_EQ(p2p::irecv(p, p.world, bytes(data.data(), data.size()), peer, &r), Err::ok);
+            posted = true;
+            while (!sent) std::this_thread::yield();
             none_left = true;
-            p2p::wait(p, *r);
         }
-    }), testing::ExitedWithCode(static_cast<int>(Err::no_mem)), "out of memory: none for a message of 300000 bytes");
+        p2p::wait(p, *r);
+    }), testing::ExitedWithCode(static_cast<int>(Err::no_mem)), "out of memory: none for a message of 600000 bytes");
 }
 
 // What a lane asks for to reach `count` peers, none of which it talks to.
