@@ -295,12 +295,10 @@ def print_verdicts(rows):
 
 def run(root, groups, reps, only, out, part=None):
     """Returns the exit status."""
-    found, absent = libraries.discover(root, only)
-    for name, why in absent.items():
-        print(f"not in the comparison: {name}: {why}")
+    found = libraries.compared(root, only)
     plan = list(chosen(groups, part))
-    if not found or not plan:
-        print("weft bench: nothing to measure" + (f" is named {part}" if part else ""), file=sys.stderr)
+    if not plan:
+        print(f"weft bench: nothing to measure is named {part}", file=sys.stderr)
         return 1
     about = machine.describe()
     print(machine.caption(about))

@@ -83,12 +83,7 @@ def print_condition(session, condition):
 
 def run(root, only, conditions, tests, reps, cpus, window_ms):
     """Returns the exit status."""
-    found, absent = libraries.discover(root, only)
-    for name, why in absent.items():
-        print(f"not in the comparison: {name}: {why}")
-    if not found:
-        print("weft bench: nothing to measure", file=sys.stderr)
-        return 1
+    found = libraries.compared(root, only)
     about, where = machine.describe(), runner.cpus()[:cpus]
     print(machine.caption(about))
     print(f"on CPUs {where}; {machine.autogroup()}; median (range) of n = {reps} launches, "

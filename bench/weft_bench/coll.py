@@ -6,7 +6,6 @@ call measured the same way.
 """
 import itertools
 import pathlib
-import sys
 
 from . import libraries, machine, results
 from .rows import against_best
@@ -68,12 +67,7 @@ def collected(session, ranks, forms, operations, sizes, step):
 
 def run(root, only, ranks, forms, operations, sizes, step, reps, out, pictures):
     """Returns the exit status."""
-    found, absent = libraries.discover(root, only)
-    for name, why in absent.items():
-        print(f"not in the comparison: {name}: {why}")
-    if not found:
-        print("weft bench: nothing to measure", file=sys.stderr)
-        return 1
+    found = libraries.compared(root, only)
     about = machine.describe()
     caption = f"{machine.caption(about)}; median (range) of n = {reps} launches, each call when all ranks are ready"
     print(caption)

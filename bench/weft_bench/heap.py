@@ -207,12 +207,7 @@ def measure_all(session, launches):
 
 def run(root, only, apps, reps, out, sweep=None, caches=None, pictures=True):
     """Returns the exit status."""
-    found, absent = libraries.discover(root, ["weft"] if sweep else only)
-    for name, why in absent.items():
-        print(f"not in the comparison: {name}: {why}")
-    if not found:
-        print("weft bench: nothing to measure", file=sys.stderr)
-        return 1
+    found = libraries.compared(root, ["weft"] if sweep else only)
     about = machine.describe()
     print(machine.caption(about))
     for warning in machine.warnings(about):

@@ -143,3 +143,16 @@ def discover(root, only=None):
         except Unusable as why:
             absent[name] = str(why)
     return found, absent
+
+
+def compared(root, only=None, program=None):
+    """The usable libraries that have `program`, told apart from the others aloud; ends the command where there is none."""
+    found, absent = discover(root, only)
+    if program:
+        absent.update({lib.name: f"{program} was not built" for lib in found if not (lib.programs / program).exists()})
+        found = [lib for lib in found if lib.name not in absent]
+    for name, why in absent.items():
+        print(f"not in the comparison: {name}: {why}")
+    if not found:
+        raise SystemExit("weft bench: nothing to measure")
+    return found

@@ -6,7 +6,6 @@ printed is the median with its 95 % interval, and beside it what the calibration
 import csv
 import json
 import pathlib
-import sys
 from dataclasses import dataclass
 
 from . import libraries, machine, picture, runner
@@ -246,16 +245,7 @@ def measure(session, results, args):
 
 def run(args):
     """Returns the exit status."""
-    found, absent = libraries.discover(args.root, args.only)
-    for name, why in absent.items():
-        print(f"not in the comparison: {name}: {why}")
-    missing = [lib for lib in found if not (lib.programs / "weft-bench-part").exists()]
-    for library in missing:
-        print(f"not in the comparison: {library.name}: weft-bench-part was not built: the compiler needs OpenMP")
-    found = [lib for lib in found if lib not in missing]
-    if not found:
-        print("weft bench: nothing to measure", file=sys.stderr)
-        return 1
+    found = libraries.compared(args.root, args.only, "weft-bench-part")  # not built where the compiler lacks OpenMP
     about = machine.describe()
     print(machine.caption(about))
     session, results = Session(found, libraries.program_dir(pathlib.Path(args.root).resolve()), args.reps), Results(found, args.prune)

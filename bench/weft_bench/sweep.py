@@ -52,10 +52,8 @@ def print_sizes(session, test, ranks, sizes):
 
 def run(root, only, ranks, sizes, tests, reps):
     """Every test at every number of ranks; returns the exit status."""
-    found, absent = known.discover(root, only)
-    for name, why in absent.items():
-        print(f"not in the comparison: {name}: {why}")
-    if not found or sizes[0] < 8 or set(tests) - set(PROGRAMS):
+    found = known.compared(root, only)
+    if sizes[0] < 8 or set(tests) - set(PROGRAMS):
         print("weft bench: nothing to measure: sizes begin at 8, tests are " + ", ".join(PROGRAMS), file=sys.stderr)
         return 1
     print(f"{machine.caption(machine.describe())}; median (range) of n = {reps} launches")

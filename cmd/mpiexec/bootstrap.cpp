@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "binding.hpp"
 #include "job.hpp"
 #include "os/message.hpp"
 #include "text.hpp"
@@ -132,7 +133,7 @@ bool Job::send_job(Rank& r, std::string* why) {
     w.rank = w.node_rank = r.start.rank;
     w.size = w.node_size = int32_t(ranks_.size());
     w.appnum = r.start.app;
-    w.universe_size = std::max(int(ranks_.size()), cpus_);
+    w.universe_size = std::max(int(ranks_.size()), usable_cpus());
     w.app_size = plan_.apps[size_t(r.start.app)].ranks;
     w.cpus = cpus_;
     w.generation = r.attaches;

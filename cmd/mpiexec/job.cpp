@@ -11,6 +11,7 @@
 
 #include "binding.hpp"
 #include "descendants.hpp"
+#include "machine.hpp"
 #include "text.hpp"
 
 namespace mpiexec {
@@ -30,7 +31,7 @@ Job::Job(const Plan& plan, std::vector<Start> starts) : plan_(plan) {
 
 int Job::run() {
     if (plan_.timeout_s > 0) time_limit_ns_ = now_ns() + uint64_t(plan_.timeout_s) * 1000000000u;
-    cpus_ = usable_cpus();
+    cpus_ = int(allowed_cpus().size());
 
     // What is ignored stays ignored (nohup, a shell's background job); the rest is heard by the signalfd.
     sigset_t heard;

@@ -122,7 +122,7 @@ private:
     int places_ = -1;             // a shared file with the Place of every rank
     bool placed_ = false;
     uint64_t job_id_ = 0;
-    int cpus_ = 1;
+    int cpus_ = 1;                // that ranks may be on at once; a quota of CPU time does not lessen it: they run side by side until it is spent
     Sink out_{1}, err_{2};
     bool has_terminal_ = false;      // on stdin, which rank 0 inherits
     termios terminal_{};             // its modes before a rank could change them

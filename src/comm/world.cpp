@@ -258,7 +258,7 @@ void tell_start(Process& p) {
             os::process_id(), p.job->host, memory_of(p), p.job->cpus,
             p.threads ? "multiple" : "one at a time");
     if (p.log < 3) return;
-    os::say("weft: rank %d: inline %d B, eager %d B, fragment %d B, block %d B, credit %lld B, spin %u polls, attach %s",
+    os::say("weft: rank %d: inline %d B, eager %d B, fragment %d B, block %d B, credit %lld B, spin %u polls, CMA %s",
             p.world_rank, l.inline_max, l.eager_max, l.fragment, l.block, static_cast<long long>(l.credit), l.spin_polls,
             l.cma ? "allowed" : "off");
 }

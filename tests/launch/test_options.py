@@ -299,7 +299,7 @@ class Placement(LaunchTest):
             with open(f"{group}/cgroup.procs", "w") as f:
                 f.write("0")
         r = self.good("-n", 1, PROBE, "attach", "finalize", preexec_fn=enter)
-        self.assertIn(" cpus=1 ", r.out)
+        self.assertIn(f" cpus={len(allowed)} ", r.out)  # ranks run side by side until the quota is spent
         self.assertEqual(self.cpus(enter=enter), [allowed] * 2)
 
     def test_one_rank_has_all(self):

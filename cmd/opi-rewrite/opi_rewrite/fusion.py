@@ -12,26 +12,17 @@ import re
 from .calls import is_ignored, own_statement, transfers
 from .emit import checks_of
 from .ownership import request_of
-from .ranges import PURE, Loop, Poly, covered, is_floating, poly_of
+from .ranges import PURE, Keyed, Loop, Poly, covered, is_floating, poly_of
 from .source import Refused
 
 
-class Symbol:
+class Symbol(Keyed):
     """Stands for an atom in the text of a polynomial."""
 
     variable, declarations = False, ()
 
     def __init__(self, text):
         self.text, self.key = text, (text, ())
-
-    def __eq__(self, other):
-        return self.key == other.key
-
-    def __lt__(self, other):
-        return self.key < other.key
-
-    def __hash__(self):
-        return hash(self.key)
 
 
 class Nest:

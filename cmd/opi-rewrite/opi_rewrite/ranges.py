@@ -20,15 +20,8 @@ STORES = {"MPI_Comm_rank", "MPI_Comm_size", "MPI_Get_count", "MPI_Get_elements",
 RECEIVES = {"MPI_Recv": 0, "MPI_Irecv": 0, "MPI_Sendrecv": 5}
 
 
-class Atom:
-    def __init__(self, node):
-        if any(n.kind in ("DECL_REF_EXPR", "MEMBER_REF_EXPR", "ARRAY_SUBSCRIPT_EXPR", "UNARY_OPERATOR") and n.type.is_volatile_qualified() for n in node.walk()):
-            raise Refused(node.line, f"'{node.text}' is volatile")
-        self.text = node.text if node.macro else node.source.squeezed(node.start, node.end)
-        self.declarations = tuple(sorted({n.declaration() for n in node.walk()
-                                          if n.kind == "DECL_REF_EXPR" and n.cursor.referenced.kind.name in ("VAR_DECL", "PARM_DECL")}))
-        self.variable = node.kind == "DECL_REF_EXPR" and not node.macro and bool(self.declarations)  # a constant of an enum has none
-        self.key = (self.text, self.declarations)
+class Keyed:
+    """What is told apart, and ordered, by its key."""
 
     def __eq__(self, other):
         return self.key == other.key
@@ -38,6 +31,17 @@ class Atom:
 
     def __hash__(self):
         return hash(self.key)
+
+
+class Atom(Keyed):
+    def __init__(self, node):
+        if any(n.kind in ("DECL_REF_EXPR", "MEMBER_REF_EXPR", "ARRAY_SUBSCRIPT_EXPR", "UNARY_OPERATOR") and n.type.is_volatile_qualified() for n in node.walk()):
+            raise Refused(node.line, f"'{node.text}' is volatile")
+        self.text = node.text if node.macro else node.source.squeezed(node.start, node.end)
+        self.declarations = tuple(sorted({n.declaration() for n in node.walk()
+                                          if n.kind == "DECL_REF_EXPR" and n.cursor.referenced.kind.name in ("VAR_DECL", "PARM_DECL")}))
+        self.variable = node.kind == "DECL_REF_EXPR" and not node.macro and bool(self.declarations)  # a constant of an enum has none
+        self.key = (self.text, self.declarations)
 
 
 class Poly:

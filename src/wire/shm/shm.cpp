@@ -18,9 +18,10 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, bool cl
     ends_.none.out.control = ends_.none.in.control = &no_control_;
     ends_.none.in.cells = &no_cell_;
     static_assert(turn(0) == 1, "no_cell_ is the next");
-    active_ = static_cast<In**>(malloc(static_cast<size_t>(ranks) * sizeof(In*)));
-    if (!ends_.open(ranks) || active_ == nullptr) return fail(Err::no_mem, "no memory for the ends of %d rings", ranks);
+    if (!ends_.open(ranks)) return fail(Err::no_mem, "no memory for the ends of %d rings", ranks);
     WEFT_TRY(pool.open(ranks));
+    active_ = static_cast<In**>(malloc(static_cast<size_t>(ranks) * sizeof(In*)));
+    if (active_ == nullptr) return fail(Err::no_mem, "no memory to poll %d rings", ranks);
     pool_base_ = base + layout_.pool(me);
     if (all_polled.load(std::memory_order_relaxed) && !activate_all()) return fail(Err::no_mem, "no memory to poll %d rings", ranks);
     mailbox(me)->pid.store(os::process_id(), std::memory_order_release);
@@ -53,6 +54,7 @@ void Shm::close() {
 }
 
 bool Shm::is_sound() const {
+    if (active_ == nullptr) return true;  // not open, or not to the end for want of memory
     if (ends_.none.out.limit != 0 || ends_.none.in.head.load(std::memory_order_relaxed) != 0) return false;
     for (int p = 0; p < ranks; ++p) {
         const Out& o = to(p);

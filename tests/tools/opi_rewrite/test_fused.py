@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 from common import BUILD, HERE, SECONDS, compare, rewrite
-from test_rewritten import WAYS, compiled, printed
+from test_rewritten import WAYS, agree, compiled, printed
 
 RANKS = (1, 2, 3, 4)
 SOURCES = ("lj", "fft2d", "apart")
@@ -35,12 +35,7 @@ class Fused(unittest.TestCase):
 
     def agree(self, source, output):
         """Compiles original and result, runs them, and returns the result's program that the library's ownership passing is not in."""
-        original = compiled(source, self.place / "original", "-O2")
-        results = {n: printed(self, original, n) for n in RANKS}
-        for way, flags in WAYS.items():
-            program = compiled(output, self.place / way, *flags)
-            for n in RANKS:
-                self.assertEqual(printed(self, program, n), results[n], f"{source.name}, {way}, {n} ranks")
+        agree(self, source, output, RANKS)
         return self.place / "on_mpi"
 
     def test_exchanges_are_fused_and_agree(self):

@@ -31,23 +31,28 @@ def printed(test, program, ranks):
     return sorted(r.stdout.splitlines())
 
 
+def agree(test, source, output, ranks=RANKS):
+    """Compiles original and result in test.place, runs them at each of these numbers of ranks, and compares what they print."""
+    original = compiled(source, test.place / "original", "-O2")
+    results = {n: printed(test, original, n) for n in ranks}
+    for way, flags in WAYS.items():
+        program = compiled(output, test.place / way, *flags)
+        for n in ranks:
+            test.assertEqual(printed(test, program, n), results[n], f"{source.name}, {way}, {n} ranks")
+
+
 class Rewritten(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.place = pathlib.Path(self.folder.name)
 
-    def agree(self, source, *options, way_options=()):
+    def agree(self, source, *options):
         output = self.place / source.name
         status, report = rewrite(source, output, f"-I{HERE / 'programs'}", "-DOPI_ON_MPI", *options)
         compare(self, source, report)
         self.assertEqual(status, 0)
-        original = compiled(source, self.place / "original", "-O2")
-        results = {n: printed(self, original, n) for n in RANKS}
-        for way, flags in WAYS.items():
-            program = compiled(output, self.place / way, *flags)
-            for n in RANKS:
-                self.assertEqual(printed(self, program, n), results[n], f"{source.name}, {way}, {n} ranks")
+        agree(self, source, output)
         return output.read_text()
 
     def test_programs_agree(self):
