@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 
 #include "heaps.hpp"
+#include "lane/counters.hpp"
 #include "library.hpp"
 #include "probe.hpp"
 #include "report.hpp"
@@ -128,17 +129,28 @@ int print_cvars(const Library& library, bool json) {
     return bad ? 1 : 0;
 }
 
+// What WEFT_COUNTERS=1 prints at MPI_Finalize.
+int print_counters(bool json) {
+    Section s{"counters", {}};
+    s.add(weft::lane::sent_inline_row.name, weft::lane::sent_inline_row.what);
+    for (const weft::lane::CounterRow& row : weft::lane::counter_rows) s.add(row.name, row.what);
+    if (json) print_json({s});
+    else for (const Fact& f : s.facts) printf("%-22s %s\n", f.key.c_str(), f.value.c_str());
+    return 0;
+}
+
 }  // namespace
 
 int info(int argc, char** argv) {
-    bool json = false, api = false, cvars = false, heap = false;
+    bool json = false, api = false, cvars = false, counters = false, heap = false;
     for (int i = 1; i < argc; i++) {
         if (!std::strcmp(argv[i], "--json")) json = true;
         else if (!std::strcmp(argv[i], "--api")) api = true;
         else if (!std::strcmp(argv[i], "--cvars")) cvars = true;
+        else if (!std::strcmp(argv[i], "--counters")) counters = true;
         else if (!std::strcmp(argv[i], "--heap")) heap = true;
         else {
-            fprintf(stderr, "usage: weft info [--api | --cvars | --heap] [--json]\n");
+            fprintf(stderr, "usage: weft info [--api | --cvars | --counters | --heap] [--json]\n");
             return std::strcmp(argv[i], "--help") != 0 ? 2 : 0;
         }
     }
@@ -146,6 +158,7 @@ int info(int argc, char** argv) {
     Library library;
     if (api) return print_api(library, json);
     if (cvars) return print_cvars(library, json);
+    if (counters) return print_counters(json);
     std::vector<Section> sections{about_weft(library), about_build(), about_machine()};
     if (json) print_json(sections);
     else print_text(sections);

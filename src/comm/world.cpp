@@ -1,5 +1,6 @@
 #include "comm/world.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -40,7 +41,8 @@ lane::Limits limits_of(const Settings& s, const boot::Job& job) {
         static_cast<int32_t>(s.inline_max), static_cast<int32_t>(eager_max), static_cast<int32_t>(s.fragment),
         static_cast<int32_t>(s.block), s.credit,
         shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
-        s.cma != 0, s.mapped_min, s.mapped_both, static_cast<uint32_t>(s.mapped_block), chosen(s.large, machine.split_cma), chosen(s.claim, machine.claims_lines), os::last_cache_bytes() / 4 * 3};
+        s.cma != 0, s.mapped_min, s.mapped_both, static_cast<uint32_t>(s.mapped_block), chosen(s.large, machine.split_cma),
+        chosen(s.claim, machine.claims_lines), s.counters != 0, os::last_cache_bytes() / 4 * 3};
 }
 
 // The lane of an earlier time leaves its pools: handles to what lies there stay readable.
@@ -239,6 +241,20 @@ const char* memory_of(const Process& p) {
     return p.segment->same_address ? "segment at the common address" : "segment anywhere (its heap is not shared)";
 }
 
+// WEFT_COUNTERS: one line per rank, "name=value" for each counter that is not 0.
+void tell_counters(const Process& p) {
+    constexpr int rows = sizeof lane::counter_rows / sizeof *lane::counter_rows;
+    const lane::Lane& l = *p.lane;
+    uint64_t values[rows];
+    memcpy(values, &l.counters, sizeof values);
+    char text[1024];
+    int n = snprintf(text, sizeof text, "weft: rank %d: %s=%lu", p.world_rank, lane::sent_inline_row.name, static_cast<unsigned long>(l.sent_inline()));
+    for (int i = 0; i < rows; ++i)
+        if (values[i] != 0)
+            n += snprintf(text + n, sizeof text - static_cast<size_t>(n), " %s=%lu", lane::counter_rows[i].name, static_cast<unsigned long>(values[i]));
+    os::say("%s", text);
+}
+
 // WEFT_LOG: 1, one line per job; 2, one per rank; 3, the settings too.
 void tell_start(Process& p) {
     if (p.log == 0 || (p.log == 1 && p.world_rank != 0)) return;
@@ -271,6 +287,7 @@ void stop_process(Process& p) {
     p.hook_work.store(0, std::memory_order_relaxed);
     free(p.rma);   // with the list of windows that were never freed
     p.rma = nullptr;
+    if (p.lane->limits.tell_counters) tell_counters(p);
     close_memory(p);
 }
 

@@ -8,6 +8,7 @@
 #include "base/list.hpp"
 #include "base/pool.hpp"
 #include "base/sparse.hpp"
+#include "lane/counters.hpp"
 #include "lane/queues.hpp"
 #include "lane/records.hpp"
 #include "lane/wires.hpp"
@@ -59,16 +60,6 @@ struct Unexpected {
 static_assert(offsetof(Unexpected, in_all) == 0);
 static_assert(sizeof(Unexpected) <= 160, "10^6 unexpected messages are held to 256 MB");
 
-struct Counters {             // MPI_T reads them
-    uint64_t unexpected_count, unexpected_bytes, unexpected_high_bytes;
-    uint64_t sent_inline, sent_eager, sent_large;   // without what the short path has sent, which counts nothing: sent_inline()
-    uint64_t other_cells;                           // sent, of all kinds but inline messages
-    uint64_t received_by[wire::shm::movers];        // rendezvous
-    uint64_t assisted;                              // of these, those of which the sender copied a part straight to the receive buffer
-    uint64_t pipelined_bytes, cma_bytes, mapped_bytes;  // that this rank copied
-    uint64_t sleeps;
-};
-
 struct Limits {               // set once at start, from control variables
     int32_t inline_max;
     int32_t eager_max;        // largest eager message; from rendezvous_min on only if that is faster for the receiver
@@ -82,9 +73,10 @@ struct Limits {               // set once at start, from control variables
     bool cma;                 // cross-memory attach may be used
     int64_t mapped_min;       // bytes from which a buffer in the shared heap is copied from where it lies; at most rendezvous_min
     int64_t mapped_both;      // bytes from which both sides do, if the receive buffer lies there, too
-    uint32_t mapped_block;    // bytes that each of them claims at a time
+    uint32_t mapped_block;    // least bytes that each of them claims at a time
     bool split_cma;           // mover of large messages to this rank where CMA works: split CMA; else pipelined copy
     bool claim_lines;         // claim the cache lines of the cells and chunks that this rank reads
+    bool tell_counters;       // at MPI_Finalize
     int64_t cache_bytes;      // with more bytes than this arriving, data are stored past the caches
 };
 
@@ -141,6 +133,8 @@ struct Lane : Wires {
     Err open(Peer* peers, int count, int me, char* base, bool can_fence, const wire::sock::Key* key = nullptr);
     // The state of a peer, made when it is first needed; null when out of memory.
     PeerState* make_peer(int i) { return peers.make(i, [=](PeerState& s) { s.peer = i; }); }
+    // Inline messages sent, modulo 2^32 for each peer: all cells but the others. The short path counts nothing but the cells of its ring.
+    uint64_t sent_inline() const { return shm.cells_sent() + (sock != nullptr ? sock->cells_sent : 0) - counters.other_cells; }
     // Whether nothing waits to be sent or moved. Any thread.
     bool has_left() const { return work.load(std::memory_order_relaxed) == 0 && (sock == nullptr || !sock->unsent()); }
     void close();

@@ -20,12 +20,12 @@ constinit const Setting settings_table[] = {
      "Bytes per block of a pipelined copy.", "docs/experiments/002-large-messages.md"},
     {"WEFT_MAPPED", &Settings::mapped, 1, 0, 1, "off|on",
      "Whether a message whose buffer lies in the shared heap (MPI_Alloc_mem) is copied from where it lies.", "docs/experiments/020-mapped-copy.md"},
-    {"WEFT_MAPPED_MIN", &Settings::mapped_min, 16 * 1024, 64, 64 * 1024, nullptr,
+    {"WEFT_MAPPED_MIN", &Settings::mapped_min, 8 * 1024, 64, 64 * 1024, nullptr,
      "Bytes of a message from which it is.", "docs/experiments/020-mapped-copy.md"},
-    {"WEFT_MAPPED_BOTH", &Settings::mapped_both, 32 * 1024, 0, int64_t{1} << 62, nullptr,
+    {"WEFT_MAPPED_BOTH", &Settings::mapped_both, 16 * 1024, 0, int64_t{1} << 62, nullptr,
      "Bytes from which both sides copy, if the receive buffer lies in the shared heap, too.", "docs/experiments/020-mapped-copy.md"},
-    {"WEFT_MAPPED_BLOCK", &Settings::mapped_block, 16 * 1024, 64, 1 << 20, nullptr,
-     "Bytes that each side claims at a time when both copy.", "docs/experiments/020-mapped-copy.md"},
+    {"WEFT_MAPPED_BLOCK", &Settings::mapped_block, 8 * 1024, 64, 1 << 20, nullptr,
+     "Least bytes that each side claims at a time: an eighth of the message, at most four times this.", "docs/experiments/020-mapped-copy.md"},
     {"WEFT_LARGE", &Settings::large, 0, 0, 2, "auto|pipelined|split",
      "How both sides move a large message: pipelined copy, split CMA, or what is faster on this processor.",
      "docs/experiments/011-fewer-mechanisms.md"},
@@ -55,6 +55,8 @@ constinit const Setting settings_table[] = {
      "docs/ARCHITECTURE.md"},
     {"WEFT_LOG", &Settings::log, 0, 0, 3, nullptr,
      "What the library tells on stderr: 1, a line per job; 2, a line per rank; 3, its limits too.", "docs/ARCHITECTURE.md"},
+    {"WEFT_COUNTERS", &Settings::counters, 0, 0, 1, "off|on",
+     "Whether each rank tells at MPI_Finalize by which ways its messages went; weft info --counters explains them.", "docs/experiments/020-mapped-copy.md"},
 };
 const int settings_count = static_cast<int>(sizeof settings_table / sizeof *settings_table);
 

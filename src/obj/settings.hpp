@@ -9,8 +9,8 @@
 namespace weft::obj {
 
 struct Settings {
-    int64_t inline_max, eager_max, fragment, block, mapped, mapped_min, mapped_both, mapped_block, large, claim, credit, spin_polls, sleep_ms,
-        cma, coll, node_ranks, wire, null_size, rma, log;
+    int64_t inline_max, eager_max, fragment, block, mapped, mapped_min, mapped_both, mapped_block;
+    int64_t large, claim, credit, spin_polls, sleep_ms, cma, coll, node_ranks, wire, null_size, rma, log, counters;
 };
 
 struct Setting {

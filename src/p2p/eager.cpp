@@ -79,7 +79,6 @@ bool push_inline(LaneGuard& g, int peer, const Buffer& b, int64_t bytes, Header 
     if (b.dense()) copy_small(c->payload + skip, b.data(), static_cast<size_t>(bytes));
     else type::pack(b, 0, bytes, c->payload + skip);
     h.bytes = static_cast<uint8_t>(bytes + skip);
-    ++l.counters.sent_inline;
     l.commit(peer, c, h);
     return true;
 }

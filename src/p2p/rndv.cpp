@@ -48,6 +48,13 @@ uint32_t split_block(int64_t bytes) {
     return third < 4096 ? 4096 : third < get_block ? static_cast<uint32_t>(third) : get_block;
 }
 
+// The same by mapped copy: an eighth of the message, but not so little that claiming costs more than it gains, nor so much that one side
+// waits long for the other's last block.
+uint32_t mapped_block(const Lane& l, uint64_t bytes) {
+    const uint64_t least = l.limits.mapped_block, most = 4 * least, eighth = (bytes / 8 + 4095) & ~uint64_t{4095};
+    return static_cast<uint32_t>(eighth < least ? least : eighth < most ? eighth : most);
+}
+
 // A record with the `shared` descriptor or, where that is null, with one of its own. Null when out of memory.
 Rndv* make_record(LaneGuard& g, Request& r, int peer, Transfer* shared, bool sending, int64_t bytes) {
     Lane& l = g.lane;
@@ -210,7 +217,7 @@ bool accept_mapped(LaneGuard& g, Request& r, int peer, Transfer& t, int64_t limi
     if (t.mapped == 0 || !heap::is_mapped(l.segment, reinterpret_cast<const void*>(t.from), bytes)) return false;
     const Buffer b = buffer_of(r);
     const bool both = limit >= l.limits.mapped_both && b.dense() && heap::is_mapped(l.segment, b.data(), bytes);
-    shm::put_cts(t, both ? b.data() : nullptr, bytes, both ? Mover::mapped_both : Mover::mapped_get, l.limits.mapped_block);
+    shm::put_cts(t, both ? b.data() : nullptr, bytes, both ? Mover::mapped_both : Mover::mapped_get, mapped_block(l, bytes));
     if (both) l.notify(peer);
     Rndv now{{nullptr}, &t, &r, 0, 0, limit, peer, false, true};
     l.counters.mapped_bytes += copy_mapped(now);

@@ -1,6 +1,6 @@
 // Rendezvous: RTS, CTS, data, done. Both sides have a record and a descriptor (claimed, left, arrived: wire/shm/layout.hpp), which
-// they share where they share memory. Movers work on the descriptor: pipelined copy, split CMA, CMA get. All of them claim from
-// it, so a transfer may change its mover. Included by p2p/ only; all under the lane's guard.
+// they share where they share memory. Movers work on the descriptor: mapped copy, pipelined copy, split CMA, CMA get. All of them
+// claim from it, so a transfer may change its mover. Included by p2p/ only; all under the lane's guard.
 #pragma once
 #include "p2p/match.hpp"
 #include "p2p/protocol.hpp"
@@ -23,7 +23,8 @@ static_assert(sizeof(Rndv) <= 64);
 
 // Sender: sends an RTS for `r`. False when the wire is full.
 bool push_rts(LaneGuard&, int peer, Request& r);
-// Receiver: `r` has matched this RTS, and takes `limit` bytes; chooses the mover and sends the CTS. Ends the job when out of memory.
+// Receiver: `r` has matched this RTS, and takes `limit` bytes; chooses the mover and sends the CTS. A mapped copy begins
+// at once and may complete `r`. Ends the job when out of memory.
 void accept_rts(LaneGuard&, Request& r, int peer, const Rts& o, int64_t limit);
 // Sender: the CTS has come as a cell, because the descriptor is not shared.
 void arrive_cts(LaneGuard&, int peer, const Cts&);

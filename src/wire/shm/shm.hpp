@@ -244,6 +244,13 @@ struct Shm {
     // The lap, from 1 on, modulo 256: never what the cell held a lap ago, and fresh memory holds 0.
     WEFT_INLINE static constexpr uint8_t turn(uint32_t index) { return static_cast<uint8_t>((index >> ring_cells_log2) + 1); }
 
+    // Cells committed, modulo 2^32 for each peer.
+    uint64_t cells_sent() const {
+        uint64_t sum = 0;
+        for (int i = 0; i < ranks; ++i) sum += to(i).tail;
+        return sum;
+    }
+
     int ranks = 0, me = 0;
     int active_count = 0;
     Claim claim{};

@@ -56,6 +56,44 @@ TEST(Transfer, BothSidesCopyByCma) {
     EXPECT_EQ(memcmp(from.data(), to.data(), from.size()), 0);
 }
 
+// Litmus of a mapped copy by both sides: the receiver reads what the sender has written, whoever copied it, and the sender writes to its
+// buffer again only after all of it has left.
+TEST(Transfer, BothSidesCopyWhatIsMapped) {
+    constexpr uint64_t bytes = 20'000;
+    constexpr int rounds = 300;
+    auto t = std::make_unique<Transfer>();
+    std::vector<char> from(bytes), to(bytes);
+    std::atomic<int> rts{0};   // stands for the cell that carries the RTS
+    const auto copy = [&](Transfer::Side side, uint64_t most) {
+        uint64_t done = 0;
+        for (uint64_t at; done < most && (at = claim(*t, t->block)) < t->limit;) {
+            const uint64_t n = t->limit - at < t->block ? t->limit - at : t->block;
+            memcpy(reinterpret_cast<char*>(t->to) + at, reinterpret_cast<const char*>(t->from) + at, n);
+            done += n;
+        }
+        if (done != 0) add_copied(t->left.by[side], done);
+    };
+    std::thread receiver([&] {
+        for (int round = 1; round <= rounds; ++round) {
+            while (rts.load(std::memory_order_acquire) < round) std::this_thread::yield();
+            put_cts(*t, to.data(), bytes, Mover::mapped_both, 700);
+            copy(Transfer::receiver, bytes / 3);   // as where a round of progress is over
+            while (!all_left(*t)) copy(Transfer::receiver, bytes);
+            for (const char c : to) ASSERT_EQ(c, static_cast<char>(round));
+            t->receiver_done.store(1, std::memory_order_release);
+        }
+    });
+    for (int round = 1; round <= rounds; ++round) {
+        memset(from.data(), round, bytes);
+        put_rts(*t, from.data(), true);
+        rts.store(round, std::memory_order_release);
+        while (!has_cts(*t)) std::this_thread::yield();
+        while (!all_left(*t)) copy(Transfer::sender, bytes);
+        while (t->receiver_done.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+    }
+    receiver.join();
+}
+
 TEST(Transfer, ABadAddressEndsBothSidesAndSaysWhose) {
     const int me = os::process_id();
     std::vector<char> from(100000);

@@ -173,6 +173,7 @@ bool Sock::has_room(int peer, uint32_t cells, size_t chunk) {
 
 void Sock::commit(int peer, Cell* c, const Header& h) {
     Out& o = out[peer];
+    ++cells_sent;
     c->tag = h.tag;
     c->context = h.context;
     c->word.store(Cell::pack(h), std::memory_order_relaxed);

@@ -128,6 +128,7 @@ struct Sock {
     // Wakes the threads of this process that sleep here.
     void wake_self();
 
+    uint64_t cells_sent = 0;   // committed
     // Whether the kernel has yet to take committed messages; the owner polls until this is false before it closes the wire.
     bool unsent() const { return unsent_ != 0; }
     // Whether `peer` has closed one of its ends: it has finalised or died.
