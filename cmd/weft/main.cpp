@@ -44,12 +44,9 @@ int usage(FILE* out, int status) {
     fprintf(out,
             "usage: weft COMMAND [options]\n"
             "  info [--api] [--json]   what this installation is; --api: every function and whether it is implemented;\n"
-            "                          --cvars: every control variable, its value and where that comes from;
-"
-            "                          --counters: what WEFT_COUNTERS=1 prints at MPI_Finalize;
-"
-            "                          --heap: size, use and high-water mark of the running jobs' shared heaps, by rank
-"
+            "                          --cvars: every control variable, its value and where that comes from;\n"
+            "                          --counters: what WEFT_COUNTERS=1 prints at MPI_Finalize;\n"
+            "                          --heap: size, use and high-water mark of the running jobs' shared heaps, by rank\n"
             "  doctor [--json]         what this machine allows, and what Weft does where it does not\n"
             "  bench ...               measures Weft beside other MPI libraries (weft bench --help)\n"
             "  opi-rewrite ...         replaces sends and receives of a C source by ownership passing, where that is safe\n"
