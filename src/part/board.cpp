@@ -247,7 +247,9 @@ uint32_t held_mark(const Channel& c) { return c.epoch << 1; }
 
 bool is_marked(const Channel& c, int32_t i) {
     if (c.marks[i].load(std::memory_order_relaxed) >> 1 == (held_mark(c) >> 1)) return true;
-    return c.board != nullptr && mark_at(c.row, c.stride, static_cast<uint32_t>(i)).load(std::memory_order_relaxed) >> 2 == (mark_of(c.epoch, Where::nowhere) >> 2);
+    if (c.board == nullptr) return false;
+    const auto mark = mark_at(c.row, c.stride, static_cast<uint32_t>(i)).load(std::memory_order_relaxed);
+    return mark >> 2 == mark_of(c.epoch, Where::nowhere) >> 2;
 }
 
 void put_held(Channel& c) {
