@@ -2,6 +2,7 @@
 // allows it. First the wires' part (rings and control; absent in forked children), then one heap slice per rank.
 // Included by wire/ and above; a Segment is written only while it is mapped or unmapped, so it needs no lock.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,7 +17,8 @@ struct Segment {
     int fd = -1;
     int ranks = 0, me = 0;
     char* wires = nullptr;      // the wires' part
-    size_t wires_bytes = 0;
+    size_t wires_bytes = 0;     // with `lines` at the end
+    char* lines = nullptr;      // a cache line for each rank: see returned()
     char* slices = nullptr;     // slice i at slices + i * slice_bytes; null where the heap cannot be shared
     bool same_address = false;  // pointers into `slices` mean the same in every rank
 
@@ -31,7 +33,12 @@ struct Segment {
     bool in_heap(const void* p) const {
         return static_cast<uint64_t>(static_cast<const char*>(p) - slices) < slices_bytes() && slices != nullptr;
     }
+    // Where the other ranks of the node put what they free of that rank's slice (heap/owned.hpp); 0: nothing. Any rank.
+    std::atomic<uintptr_t>* returned(int rank) const {
+        return reinterpret_cast<std::atomic<uintptr_t>*>(lines + static_cast<size_t>(rank) * line);
+    }
     int owner(const void* p) const { return static_cast<int>((static_cast<const char*>(p) - slices) / slice_bytes); }
+    static constexpr size_t line = 64;
 };
 
 }  // namespace weft::heap

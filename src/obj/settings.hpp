@@ -9,10 +9,11 @@ namespace weft::obj {
 
 struct Settings {
     int64_t inline_max, eager_max, fragment, block, large, claim, credit, spin_polls, sleep_ms, cma, node_ranks, wire, null_size, log;
+    int64_t pool, pool_cap, guard;   // policies
 };
 
 struct Setting {
-    const char* name;         // WEFT_...
+    const char* name;         // WEFT_...; of a policy, WEFT_POLICY. and its name in WEFT_POLICY=name=value,...
     int64_t Settings::*field;
     int64_t initial, least, most;
     const char* words;        // "a|b": value 0 is written a, 1 is written b; null: a number of bytes (K, M allowed) or a count

@@ -59,6 +59,7 @@ bool grow(int fd, uint64_t bytes) {
 void dont_fork(void* p, size_t bytes) { madvise(p, bytes, MADV_DONTFORK); }
 void dont_dump(void* p, size_t bytes) { madvise(p, bytes, MADV_DONTDUMP); }
 void punch(void* p, size_t bytes) { madvise(p, bytes, MADV_REMOVE); }
+void protect(void* p, size_t bytes, bool accessible) { mprotect(p, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE); }
 
 int64_t read_process(int pid, void* to, uint64_t from, size_t bytes) {
     iovec l{to, bytes}, r{reinterpret_cast<void*>(from), bytes};

@@ -21,6 +21,8 @@ void dont_fork(void* p, size_t bytes);
 void dont_dump(void* p, size_t bytes);
 // Gives the pages of a shared mapping back to the system; they read as zero afterwards.
 void punch(void* p, size_t bytes);
+// Takes this process's access to whole pages away, or gives it back.
+void protect(void* p, size_t bytes, bool accessible);
 
 // Cross-memory attach. Bytes copied, or -errno.
 int64_t read_process(int pid, void* to, uint64_t from, size_t bytes);
