@@ -160,7 +160,10 @@ void in_forked_child() {
 }
 
 void close_memory(Process& p) {
-    if (p.lane != nullptr) p.lane->close();
+    if (p.lane != nullptr) {
+        p.lane->close();
+        p.lane->owned.close();
+    }
     if (p.heap != nullptr) p.heap->close();
     free(p.peers);
     p.peers = nullptr;
@@ -188,6 +191,8 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     new (p.heap) heap::Heap();
     p.heap->open(p.segment);
     p.lane->heap = p.heap;
+    p.lane->owned.open(p.heap, p.segment, heap::OwnedPolicy{static_cast<heap::OwnedPolicy::Pool>(s.pool), static_cast<uint32_t>(s.pool_cap), s.guard != 0});
+    p.lane->tell_heap(p.segment != nullptr && p.segment->same_address);
     WEFT_TRY(open_comms(p));
     static std::atomic<bool> registered{false};
     if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, in_forked_child);

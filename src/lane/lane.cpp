@@ -27,6 +27,15 @@ bool Lane::is_sound() const {
            peers.none.unexpected_bytes == 0 && shm.is_sound();
 }
 
+bool Lane::ask_for_heap(int i) {
+    Peer& to = peer(i);
+    const bool near = to.wire == Peer::shm && to.node == peer(self).node;
+    // Acquire is not needed: the answer is all there is.
+    const uint32_t there = near ? shm.mailbox(to.index)->heap.load(std::memory_order_relaxed) : 2;
+    if (there != 0) to.heap.store(there == 1 ? 1 : -1, std::memory_order_relaxed);
+    return there == 1;
+}
+
 Err Lane::open_sock(int count, const wire::sock::Key& key) {
     sock = static_cast<wire::sock::Sock*>(aligned_alloc(64, (sizeof(wire::sock::Sock) + 63) / 64 * 64));
     if (sock == nullptr) return fail(Err::no_mem, "no memory for the sockets to %d ranks", count);

@@ -8,6 +8,7 @@
 #include "base/list.hpp"
 #include "base/pool.hpp"
 #include "base/sparse.hpp"
+#include "heap/owned.hpp"
 #include "lane/queues.hpp"
 #include "lane/records.hpp"
 #include "lane/wires.hpp"
@@ -15,8 +16,6 @@
 #include "lane/machine.hpp"
 #include "os/spin.hpp"
 #include "wire/null/null.hpp"
-
-namespace weft::heap { struct Heap; }
 
 namespace weft::lane {
 
@@ -38,7 +37,7 @@ struct Unexpected {
     uint8_t sync;         // the sender waits for an SSEND_ACK
     uint8_t at_sender;    // an RTS, or a message to itself that was not copied: the sender has the data
     uint8_t ready;        // all data have arrived
-    uint8_t unused_;
+    uint8_t given;        // `small` holds the address of a buffer that the sender gave away (p2p::Given)
     uint32_t transfer;    // index of the sender's descriptor, or no_transfer
     int64_t bytes;        // of the message
     uint64_t send;        // identity of the sender's record; for a message from this rank to itself the request's address
@@ -127,12 +126,22 @@ struct Lane : Wires {
     uint16_t transfers_free[wire::shm::transfers_per_rank];
     uint32_t transfers_free_count = 0;
     int self = 0;                          // this process's number among the peers
+    heap::Owned owned;                     // buffers that change their owner
 
     // `peers`: the process's table of `count`, where this process is number `me`; kept by the caller. `base`: memory for the wire of those
     // that share it; null: there is no such wire. `key` null: there is no socket wire.
     Err open(Peer* peers, int count, int me, char* base, bool can_fence, const wire::sock::Key* key = nullptr);
     // The state of a peer, made when it is first needed; null when out of memory.
     PeerState* make_peer(int i) { return peers.make(i, [=](PeerState& s) { s.peer = i; }); }
+    // Whether a peer finds this process's part of the shared heap where it is here, and is on the same node.
+    WEFT_INLINE bool shares_heap(int i) {
+        const int8_t known = peer(i).heap.load(std::memory_order_relaxed);
+        return known > 0 || (known == 0 && ask_for_heap(i));
+    }
+    // Tells the other ranks whether this one has the shared heap at the common address.
+    void tell_heap(bool there) {
+        if (shm.ranks > 1) shm.mailbox(shm.me)->heap.store(there ? 1 : 2, std::memory_order_release);
+    }
     // Whether nothing waits to be sent or moved. Any thread.
     bool has_left() const { return work.load(std::memory_order_relaxed) == 0 && (sock == nullptr || !sock->unsent()); }
     void close();
@@ -144,6 +153,7 @@ struct Lane : Wires {
     }
 
 private:
+    WEFT_COLD bool ask_for_heap(int i);
     Err open_shm(int count, char* base, bool can_fence);
     Err open_sock(int count, const wire::sock::Key& key);
     int32_t* at_shm_ = nullptr;            // number of the peer at each index of that wire

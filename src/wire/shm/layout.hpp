@@ -38,6 +38,7 @@ struct Mailbox {
     alignas(64) std::atomic<uint32_t> word;           // futex; counts doorbells and wakes
     std::atomic<uint32_t> asleep;
     std::atomic<int32_t> pid;                         // 0 until the rank has joined
+    std::atomic<uint32_t> heap;                       // its slices of the shared heap: 0 not known yet, 1 at the common address, 2 not there
     alignas(64) std::atomic<uint64_t> doorbells[max_ranks / 64];  // one bit per sender whose ring is not being polled
     alignas(64) std::atomic<uint32_t> eager_max;      // a hint: largest message to send to this rank eagerly rather than by rendezvous; 0: not known yet
 };
