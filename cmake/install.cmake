@@ -20,6 +20,9 @@ install(FILES ${PROJECT_BINARY_DIR}/installed/modulefile
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/LICENSE.hwloc ${PROJECT_SOURCE_DIR}/packaging/LICENSE.mimalloc
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+# What Python programs import, with this folder in PYTHONPATH (python/weft/opi.py).
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/weft DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/weft/python FILES_MATCHING PATTERN "*.py")
+
 # Every document, where the others expect it: a link that works in the source tree works in an installation, too.
 foreach(document IN ITEMS LICENSE README.md CHANGELOG.md CONTRIBUTING.md AGENTS.md apps/README.md bench/README.md tables/README.md)
   get_filename_component(folder ${document} DIRECTORY)

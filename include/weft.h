@@ -4,6 +4,7 @@
 #define WEFT_H_INCLUDED
 
 #include <mpi.h>
+#include <stddef.h>
 
 #if defined(__cplusplus)
 extern "C" {
@@ -25,6 +26,28 @@ int weft_setting(int index, const char **name, char *value, const char **origin,
    intercommunicators (MPI_ERR_COMM). Ranks that WEFT_NODE_RANKS parts are on different nodes. Thread-safe. */
 int MPIX_Comm_node_rank(MPI_Comm comm, int rank, int *node_rank);
 int PMPIX_Comm_node_rank(MPI_Comm comm, int rank, int *node_rank);
+
+/* Ownership passing (docs/ownership.md): buffers that are handed from rank to rank instead of being copied. A buffer has one owner,
+   and only the owner may touch it. Gives and takes match as sends and receives do, with each other and with ordinary ones, in order.
+   `*ptr` is the pointer to a buffer, of any type. Errors are raised on `comm`, or on MPI_COMM_SELF where there is none. Thread-safe, as
+   the thread level allows; the buffers end with MPI_Finalize. */
+
+/* A buffer of `length` bytes, aligned to 64, whose contents are undefined: one that this rank freed before, or new memory. Error:
+   MPI_ERR_NO_MEM. */
+int OPI_Alloc(void **ptr, size_t length);
+/* Frees a buffer that this rank owns, whoever allocated it, and sets `*ptr` to NULL. A null `*ptr` is allowed. */
+int OPI_Free(void **ptr);
+/* Gives `count` elements of `datatype` at the start of the buffer, and with them the buffer, to `rank`; sets `*ptr` to NULL. On failure
+   the buffer is still the caller's. Returns as MPI_Send and MPI_Isend do. To a rank with which no memory is shared, and for types with
+   gaps, the data are sent and the buffer is freed. Error for a pointer that is no buffer: MPI_ERR_BUFFER. */
+int OPI_Give(void **ptr, int count, MPI_Datatype datatype, int rank, int tag, MPI_Comm comm);
+int OPI_Igive(void **ptr, int count, MPI_Datatype datatype, int rank, int tag, MPI_Comm comm, MPI_Request *request);
+/* Receives at most `count` elements, and makes `*ptr` the buffer in which they are; its former value is not read. A buffer that was given
+   arrives as it is; data that were sent arrive in a new one, with room for `count` elements. `rank` may be MPI_ANY_SOURCE, `tag`
+   MPI_ANY_TAG. `*ptr` is valid when the call, or the request, is complete; the caller is the owner then, also after MPI_ERR_TRUNCATE.
+   From MPI_PROC_NULL comes NULL. */
+int OPI_Take(void **ptr, int count, MPI_Datatype datatype, int rank, int tag, MPI_Comm comm, MPI_Status *status);
+int OPI_Itake(void **ptr, int count, MPI_Datatype datatype, int rank, int tag, MPI_Comm comm, MPI_Request *request);
 
 #if defined(__cplusplus)
 }

@@ -18,9 +18,10 @@ void opi_open(Opi *o)
     memset(o, 0, sizeof *o);
     find("OPI_Alloc", &o->alloc);
     find("OPI_Free", &o->release);
+    find("OPI_Give", &o->give);
     find("OPI_Igive", &o->igive);
     find("OPI_Take", &o->take);
-    if (!o->alloc || !o->release || !o->igive || !o->take)
+    if (!o->alloc || !o->release || !o->give || !o->igive || !o->take)
         o->alloc = NULL;
 }
 
@@ -86,6 +87,16 @@ void opi_free(Opi *o, void **ptr)
     *ptr = NULL;
     if (++o->pooled > opi_pool_limit)
         shrink(o);
+}
+
+void opi_give(Opi *o, void **ptr, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm)
+{
+    if (o->alloc) {
+        o->give(ptr, count, type, rank, tag, comm);
+        return;
+    }
+    MPI_Send(*ptr, count, type, rank, tag, comm);
+    opi_free(o, ptr);
 }
 
 void opi_igive(Opi *o, void **ptr, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Request *request)

@@ -18,6 +18,7 @@ typedef struct OpiBlock {
 typedef struct Opi {
     int (*alloc)(void **ptr, size_t bytes); /* null: the library has no OPI_* functions */
     int (*release)(void **ptr);
+    int (*give)(void **ptr, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm);
     int (*igive)(void **ptr, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Request *request);
     int (*take)(void **ptr, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Status *status);
     OpiBlock *pool; /* most recently freed first */
@@ -31,6 +32,7 @@ void opi_close(Opi *o);
 void opi_alloc(Opi *o, void **ptr, size_t bytes);
 void opi_free(Opi *o, void **ptr);
 /* The buffer is no longer the caller's; *ptr becomes null. */
+void opi_give(Opi *o, void **ptr, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm);
 void opi_igive(Opi *o, void **ptr, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Request *request);
 void opi_take(Opi *o, void **ptr, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm);
 /* Completes all gives since the last call: `requests` are those of them all. */

@@ -43,13 +43,10 @@ static void send_it(Pipe *p)
         rewrite(p->buffer, p->bytes, ++p->stamp);
         p->rewriting_s += now_s() - start;
     }
-    if (p->by_ownership) {
-        MPI_Request request;
-        opi_igive(&p->opi, &p->buffer, (int)p->bytes, MPI_BYTE, 1 - p->w->rank, tag, MPI_COMM_WORLD, &request);
-        opi_wait(&p->opi, 1, &request);
-    } else {
+    if (p->by_ownership)
+        opi_give(&p->opi, &p->buffer, (int)p->bytes, MPI_BYTE, 1 - p->w->rank, tag, MPI_COMM_WORLD);
+    else
         MPI_Send(p->buffer, (int)p->bytes, MPI_BYTE, 1 - p->w->rank, tag, MPI_COMM_WORLD);
-    }
 }
 
 static void receive_it(Pipe *p)

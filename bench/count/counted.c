@@ -13,6 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <valgrind/callgrind.h>
+#if __has_include(<weft.h>) /* no peer has these calls */
+#define OWNERSHIP
+#include <weft.h>
+#endif
 
 enum { most = 64, repeats = 11, tag = 1, bytes = 8, deep = 10000, ahead_tag = 1000 };
 
@@ -32,6 +36,7 @@ typedef struct Bench {
     char *parts_out, *parts_in;
     int posted, unexpected; /* what lies ahead, each with a tag of its own, from ahead_tag on; rank 1: sent so far */
     MPI_Request ahead[deep];
+    void *buffers[most]; /* that change their owner */
 } Bench;
 
 /* A phase in three parts: before and after are not counted, the middle is. Rank 1 runs its own three. */
@@ -131,6 +136,40 @@ __attribute__((noinline)) static void match(Bench *b, int n)
     }
 }
 
+#ifdef OWNERSHIP
+__attribute__((noinline)) static void give(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        OPI_Give(&b->buffers[i], bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void take(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        OPI_Take(&b->buffers[i], bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+__attribute__((noinline)) static void free_and_allocate(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        OPI_Free(&b->buffers[i]);
+        OPI_Alloc(&b->buffers[i], bytes);
+    }
+}
+
+static void allocate(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        OPI_Alloc(&b->buffers[i], bytes);
+}
+
+static void release(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        OPI_Free(&b->buffers[i]);
+}
+#endif
+
 /* Irecv and Waitall count, the time between them does not: there the peer's messages arrive. */
 static void collect(const Bench *b)
 {
@@ -181,6 +220,29 @@ static void feed(Bench *b, int n)
     for (int all = 0; !all;)
         MPI_Testall(n, b->requests, &all, MPI_STATUSES_IGNORE);
 }
+
+#ifdef OWNERSHIP
+static void drain_buffers(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        MPI_Request request;
+        OPI_Itake(&b->buffers[i], bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, &request);
+        for (int there = 0; !there;)
+            MPI_Test(&request, &there, MPI_STATUS_IGNORE);
+    }
+    release(b, n);
+}
+
+static void feed_buffers(Bench *b, int n)
+{
+    allocate(b, n);
+    for (int i = 0; i < n; i++)
+        OPI_Igive(&b->buffers[i], bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, &b->requests[i]);
+    step(b);
+    for (int all = 0; !all;)
+        MPI_Testall(n, b->requests, &all, MPI_STATUSES_IGNORE);
+}
+#endif
 
 static void feed_when_posted(Bench *b, int n)
 {
@@ -354,6 +416,11 @@ static const Phase by_shm[] = {
     {"start-send", nothing, start_send, nothing, drain},
     {"start-recv", await_peer, start_recv, nothing, feed},
     {"match", await_peer, match, nothing, feed},
+#ifdef OWNERSHIP
+    {"give", allocate, give, nothing, drain_buffers},
+    {"take", await_peer, take, release, feed_buffers},
+    {"free-alloc", allocate, free_and_allocate, release, nothing},
+#endif
     {"irecv", nothing, irecv, take_posted, feed_when_posted},
     {"irecv-burst", nothing, irecv_burst, nothing, feed_when_posted},
     {"pready", start_parts, ready, ready_rest, receive_parts},

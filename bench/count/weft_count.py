@@ -26,6 +26,7 @@ import callgrind  # noqa: E402
 BASELINES = HERE / "baselines.json"
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
 COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived")
+COUNTED_OPI = ("OPI_Give", "OPI_Take", "OPI_Alloc", "OPI_Free")
 FLAGS = ["-O2", "-std=gnu11", "-march=x86-64-v2", "-D_GNU_SOURCE"]
 # Against the null wire nothing varies; beside a live peer a poll more or less may fall into a phase.
 SLACK = {"null": 0.05, "shm": 3.0}
@@ -40,6 +41,7 @@ class Row:
     budget: dict
     most: dict = field(default_factory=dict)  # of each kind of instruction that should not be there
     near: str = ""                            # the row that this one may exceed by 5 %
+    own: bool = False                         # of calls that no other library has
 
 
 NOTHING_SLOW = {"atomic": 1, "indirect": 0, "plt": 0}
@@ -57,6 +59,9 @@ ROWS = (
     Row("Mprobe + Mrecv of an arrived message", "shm", "match", {}),
     Row("MPI_Pready of 8 B, into the receiver's buffer", "shm", "pready", {"default": 60}, {"atomic": 0, "indirect": 0, "plt": 0}),
     Row("MPI_Parrived of an arrived partition", "shm", "parrived", {"default": 25}, {"atomic": 0, "indirect": 0, "plt": 0}),
+    Row("OPI_Give, shared memory", "shm", "give", {"default": 140, "optimised": 80}, NOTHING_SLOW, own=True),
+    Row("OPI_Take of an arrived buffer", "shm", "take", {"default": 180, "optimised": 110}, own=True),
+    Row("OPI_Free + OPI_Alloc", "shm", "free-alloc", {}, {"atomic": 0, "indirect": 0, "plt": 0}, own=True),
     Row("Irecv x 64 + Waitall behind 1 posted", "shm", "posted-1", {}),
     Row("Irecv x 64 + Waitall behind 10^4 posted", "shm", "posted-10000", {}, near="Irecv x 64 + Waitall behind 1 posted"),
     Row("MPI_Recv behind 1 unexpected", "shm", "unexpected-1", {}),
@@ -117,7 +122,8 @@ def valgrind(out, slope):
                f"--callgrind-out-file={out}/callgrind.%p"]
     if slope:
         return [*command, "--collect-atstart=no"]
-    return [*command, *(f"--toggle-collect={prefix}MPI_{name}" for name in COUNTED for prefix in ("", "P"))]
+    return [*command, *(f"--toggle-collect={prefix}MPI_{name}" for name in COUNTED for prefix in ("", "P")),
+            *(f"--toggle-collect={name}" for name in COUNTED_OPI)]
 
 
 def run_counted(program, wire, slope, launch, env, out):
@@ -162,10 +168,10 @@ class Counted:
         return {"count": self.counts[what], **self.kinds.get(what, {})}
 
 
-def collect(measured, files, wire, slope, into, library=None):
+def collect(measured, files, wire, slope, into, library=None, peer=False):
     special = callgrind.kinds_in(library) if library else None
     for row in ROWS:
-        if row.wire != wire:
+        if row.wire != wire or (peer and row.own):
             continue
         if row.phase not in measured:
             raise Failed(f"callgrind left no counts for {row.what}")
@@ -209,7 +215,7 @@ def count_peer(args, name, work):
     out.mkdir()
     run_counted(program, "shm", False, peer.launch, peer.environment(), out)
     result = Counted({}, {}, {})
-    collect(*callgrind.phases(out), "shm", False, result)
+    collect(*callgrind.phases(out), "shm", False, result, peer=True)
     return result
 
 

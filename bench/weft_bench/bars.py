@@ -17,6 +17,7 @@ LARGE = (4 << 10, 4 << 20)
 MEAN_FROM = 64 << 10
 COLL_RANKS = (2, 8, 16, 32)
 COLL_HOGS = {"allreduce 8 B": ("allreduce", 8), "bcast 64 KiB": ("bcast", 64 << 10)}
+GIVEN = (8, 4 << 10, 64 << 10, 1 << 20)
 LEVELS = [(level, [test, "-m", "8:8", "-r", 3, "--level", level])
           for test in ("latency", "rate") for level in ("single", "multiple")]
 SMALL = (8, 4 << 10)
@@ -124,6 +125,22 @@ def matching_rows(s):
                         "us", 3) for kind in ("posted", "unexpected") for depth in (100, 10000, 100000)]
 
 
+def handed_over(form, size):
+    """One-way time between two ranks of a buffer that is not read: given and taken (opi), or sent and received (mpi)."""
+    return ours(f"ownership {form} {size_name(size)}", 2, ["-m", f"{size}:{size}", "--form", form, "--unread"], program="weft-pipe")
+
+
+def ownership_rows(s):
+    message = "ownership mpi 8 B mpi"
+    each = [against_key(s, f"hand-over of {size_name(size)} against an 8 B message", f"ownership opi {size_name(size)} opi", message, "us", 1.1)
+            for size in GIVEN]
+    large = size_name(GIVEN[-1])
+    return [*each,
+            against_key(s, f"{large} sent against handed over", f"ownership mpi {large} mpi", f"ownership opi {large} opi", "us", 20,
+                        at_most=False),
+            against_number(s, "OPI_Free + OPI_Alloc, of 25 ns", "ownership pool opi", "ns", 25, 1, "25 ns")]
+
+
 def coll_rows(s):
     rows = []
     for ranks in COLL_RANKS:
@@ -221,6 +238,8 @@ GROUPS = {
     "malloc": ([ours("malloc libc", 1, ["allocate", "-r", 3]),
                 ours("malloc shared", 1, ["allocate", "-r", 3], {"MPIEXEC_SHARED_HEAP": "1"})], malloc_rows),
     "matching": ([by_bench("depth", 2, ["depth"])], matching_rows),
+    "ownership": ([*(handed_over("opi", size) for size in GIVEN), *(handed_over("mpi", size) for size in (GIVEN[0], GIVEN[-1])),
+                   ours("ownership pool", 2, ["--scheme", "opi"], program="weft-pool")], ownership_rows),
     "coll": ([*(coll.launch("coll", ranks, coll.SIX, cpus=2) for ranks in COLL_RANKS),
               ours("coll free", 2, ["coll", "--ops", "barrier,allreduce", "-m", "8:8", "--starts", "free"]),
               ours("coll latency", 2, ["latency", "-m", "8:8"]),

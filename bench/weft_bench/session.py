@@ -135,13 +135,13 @@ def by_bench(key, ranks, args, cpus=None, hogs=0, timeout_s=60, settings=None, s
     return Measurement(key, run)
 
 
-def ours(key, ranks, args, env=None, timeout_s=120):
-    """What only Weft is asked, with these variables."""
+def ours(key, ranks, args, env=None, timeout_s=120, **more):
+    """What only Weft is asked, with these variables. More arguments are runner.bench()'s."""
     def run(session, rep):
         def measure(library):
             if library.name != "weft":
                 return
-            for line in runner.bench(library, ranks, args, timeout_s, env=env):
+            for line in runner.bench(library, ranks, args, timeout_s, env=env, **more):
                 value, pace = at_one_pace(line)
                 if value is not None:
                     session.add(rep, "weft", f"{key} {line['test']}", value, pace)

@@ -96,7 +96,7 @@ void warn_of_unknown(const std::vector<Section>& known) {
     for (char** e = environ; *e; e++) {
         std::string name(*e, std::strcspn(*e, "="));
         if (name.rfind("WEFT_", 0) != 0) continue;
-        bool used = std::any_of(known.begin(), known.end(), [&](const Section& s) { return s.title == name; }) ||
+        bool used = std::any_of(known.begin(), known.end(), [&](const Section& s) { return s.title == name || s.title.rfind(name + ".", 0) == 0; }) ||
                     std::find(std::begin(of_commands), std::end(of_commands), name) != std::end(of_commands);
         if (!used) fprintf(stderr, "weft: %s is set, and is no control variable\n", name.c_str());
     }
@@ -121,7 +121,7 @@ int print_cvars(const Library& library, bool json) {
         all.back().add("origin", origin);
         all.back().add("what", what);
         all.back().add("evidence", evidence);
-        if (!json) printf("%-18s %-12s %-12s %s\n", name, value, origin, what);
+        if (!json) printf("%-20s %-12s %-12s %s\n", name, value, origin, what);
     }
     if (json) print_json(all);
     warn_of_unknown(all);

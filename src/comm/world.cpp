@@ -162,7 +162,10 @@ void in_forked_child() {
 }
 
 void close_memory(Process& p) {
-    if (p.lane != nullptr) p.lane->close();
+    if (p.lane != nullptr) {
+        p.lane->close();
+        p.lane->owned.close();
+    }
     if (p.heap != nullptr) p.heap->close();
     free(p.peers);
     p.peers = nullptr;
@@ -180,6 +183,7 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.log = static_cast<uint8_t>(s.log);
     p.rma_by_messages = s.rma == 1;
     p.coll_choice = static_cast<uint8_t>(s.coll);
+    p.part_policy = static_cast<uint8_t>(s.part);
     p.sent_request.state.store(obj::Request::complete, std::memory_order_relaxed);
     p.threads = level == ThreadLevel::multiple && !WEFT_SINGLE;
     p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
@@ -195,6 +199,7 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     // Ranks that are threads share all memory.
     if (p.lane->shm.ranks > 1) p.lane->shm.tell_sharing(WEFT_THREADS_PRESET || p.segment->same_address);
     p.lane->segment = s.mapped != 0 ? p.segment : nullptr;
+    p.lane->owned.open(p.heap, p.segment, heap::OwnedPolicy{static_cast<heap::OwnedPolicy::Pool>(s.pool), static_cast<uint32_t>(s.pool_cap), s.guard != 0});
     WEFT_TRY(open_comms(p));
     static std::atomic<bool> registered{false};
     if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, in_forked_child);

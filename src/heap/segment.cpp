@@ -23,7 +23,8 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
     fd = file;
     ranks = node_ranks;
     me = node_rank;
-    wires_bytes = (bytes_for_wires + os::page_bytes - 1) / os::page_bytes * os::page_bytes;
+    const size_t lines_at = (bytes_for_wires + line - 1) / line * line;
+    wires_bytes = (lines_at + static_cast<size_t>(ranks) * line + os::page_bytes - 1) / os::page_bytes * os::page_bytes;
     if (bounded) {
         fixed = false;
         if (!os::allocate(fd, wires_bytes))
@@ -39,6 +40,7 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
         unmap();
         return fail(Err::no_mem, "cannot map the node's shared segment (%zu bytes; see ulimit -v)", wires_bytes);
     }
+    lines = wires + lines_at;
     // A forked child must not read the parent's rings; its heap memory it must still find.
     os::dont_fork(wires, wires_bytes);
     os::dont_dump(wires, wires_bytes);

@@ -2,6 +2,7 @@
 // allows it. First the wires' part (rings and control; absent in forked children), then one heap slice per rank.
 // Included by wire/ and above; a Segment is written only while it is mapped or unmapped, so it needs no lock.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,7 +20,8 @@ struct Segment {
     int fd = -1;
     int ranks = 0, me = 0;
     char* wires = nullptr;      // the wires' part
-    size_t wires_bytes = 0;
+    size_t wires_bytes = 0;     // with `lines` at the end
+    char* lines = nullptr;      // a cache line for each rank: see returned()
     Slices* heap = nullptr;     // this process's slices; null where the heap cannot be shared
     char* slices = nullptr;     // their first; rank i's is slice(i)
     int shift = slice_shift;    // a slice has 1 << shift bytes
@@ -41,6 +43,11 @@ struct Segment {
     // Whether a pointer into that rank's slice may be followed here, and one into this rank's there. Ask when a message has come from
     // it: before, it may not have started.
     bool shares_heap(int rank) const { return heap != nullptr && heap->shared_with(rank); }
+    // Where the other ranks of the node put the buffers of that rank that they free (heap/owned.hpp); 0: nothing. Any rank.
+    std::atomic<uintptr_t>* returned(int rank) const {
+        return reinterpret_cast<std::atomic<uintptr_t>*>(lines + static_cast<size_t>(rank) * line);
+    }
+    static constexpr size_t line = 64;
 };
 
 }  // namespace weft::heap

@@ -27,6 +27,15 @@ bool Lane::is_sound() const {
            peers.none.unexpected_bytes == 0 && shm.is_sound();
 }
 
+bool Lane::ask_for_heap(int i) {
+    Peer& to = peer(i);
+    const bool near = to.wire == Peer::shm && to.node == peer(self).node;
+    const wire::shm::Sharing shares = near ? shm.sharing_of(to.index) : wire::shm::Sharing::nothing;
+    const bool heap_too = shares == wire::shm::Sharing::heap;
+    if (shares != wire::shm::Sharing::unknown) to.heap.store(heap_too ? 1 : -1, std::memory_order_relaxed);
+    return heap_too;
+}
+
 Err Lane::open_sock(int count, const wire::sock::Key& key) {
     sock = static_cast<wire::sock::Sock*>(aligned_alloc(64, (sizeof(wire::sock::Sock) + 63) / 64 * 64));
     if (sock == nullptr) return fail(Err::no_mem, "no memory for the sockets to %d ranks", count);

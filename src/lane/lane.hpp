@@ -8,6 +8,7 @@
 #include "base/list.hpp"
 #include "base/pool.hpp"
 #include "base/sparse.hpp"
+#include "heap/owned.hpp"
 #include "lane/counters.hpp"
 #include "lane/queues.hpp"
 #include "lane/records.hpp"
@@ -39,7 +40,7 @@ struct Unexpected {
     uint8_t sync;         // the sender waits for an SSEND_ACK
     uint8_t at_sender;    // an RTS, or a message to itself that was not copied: the sender has the data
     uint8_t ready;        // all data have arrived
-    uint8_t unused_;
+    uint8_t given;        // `small` holds the address of a buffer that the sender gave away (p2p::Given)
     uint32_t transfer;    // index of the sender's descriptor, or no_transfer
     int64_t bytes;        // of the message
     uint64_t send;        // identity of the sender's record; for a message from this rank to itself the request's address
@@ -127,6 +128,7 @@ struct Lane : Wires {
     uint16_t transfers_free[wire::shm::transfers_per_rank];
     uint32_t transfers_free_count = 0;
     int self = 0;                          // this process's number among the peers
+    heap::Owned owned;                     // buffers that change their owner
 
     // `peers`: the process's table of `count`, where this process is number `me`; kept by the caller. `base`: memory for the wire of those
     // that share it; null: there is no such wire. `key` null: there is no socket wire.
@@ -135,6 +137,11 @@ struct Lane : Wires {
     PeerState* make_peer(int i) { return peers.make(i, [=](PeerState& s) { s.peer = i; }); }
     // Inline messages sent, modulo 2^32 for each peer: all cells but the others. The short path counts nothing but the cells of its ring.
     uint64_t sent_inline() const { return shm.cells_sent() + (sock != nullptr ? sock->cells_sent : 0) - counters.other_cells; }
+    // Whether a peer finds this process's part of the shared heap where it is here, and is on the same node.
+    WEFT_INLINE bool shares_heap(int i) {
+        const int8_t known = peer(i).heap.load(std::memory_order_relaxed);
+        return known > 0 || (known == 0 && ask_for_heap(i));
+    }
     // Whether nothing waits to be sent or moved. Any thread.
     bool has_left() const { return work.load(std::memory_order_relaxed) == 0 && (sock == nullptr || !sock->unsent()); }
     void close();
@@ -146,6 +153,7 @@ struct Lane : Wires {
     }
 
 private:
+    WEFT_COLD bool ask_for_heap(int i);
     Err open_shm(int count, char* base, bool can_fence);
     Err open_sock(int count, const wire::sock::Key& key);
     int32_t* at_shm_ = nullptr;            // number of the peer at each index of that wire

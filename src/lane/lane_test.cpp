@@ -48,7 +48,7 @@ void no_completion_is_slept_through(Lane& l) {
 
 TEST(Lane, NoCompletionIsSleptThroughAlone) {
     auto l = std::make_unique<Lane>();
-    lane::Peer self{0, 0, 0, lane::Peer::shm, {0}};
+    lane::Peer self{0, 0, 0, lane::Peer::shm, {0}, {0}};
     ASSERT_EQ(l->open(&self, 1, 0, nullptr, false), Err::ok);
     no_completion_is_slept_through(*l);
     l->close();
@@ -60,7 +60,7 @@ TEST(Lane, NoCompletionIsSleptThroughAtTheWire) {
     std::unique_ptr<void, void (*)(void*)> memory(aligned_alloc(4096, bytes), free);
     memset(memory.get(), 0, bytes);
     auto l = std::make_unique<Lane>();
-    lane::Peer two[] = {{0, 0, 0, lane::Peer::shm, {0}}, {1, 0, 1, lane::Peer::shm, {0}}};
+    lane::Peer two[] = {{0, 0, 0, lane::Peer::shm, {0}, {0}}, {1, 0, 1, lane::Peer::shm, {0}, {0}}};
     ASSERT_EQ(l->open(two, 2, 0, static_cast<char*>(memory.get()), true), Err::ok);
     no_completion_is_slept_through(*l);
     l->close();

@@ -17,6 +17,7 @@ struct Peer {
     int32_t node;
     int32_t index;            // on its wire
     Wire wire;
+    std::atomic<int8_t> heap; // its slices of the shared heap lie where this process has them: 1 yes, -1 no, 0 not known. Any thread
     std::atomic<int8_t> cma;  // cross-memory attach to its memory: 1 works, -1 does not, 0 not tried. Any thread
 };
 static_assert(sizeof(Peer) == 16);

@@ -40,6 +40,7 @@ struct Process {
     ThreadLevel level;
     bool threads;                // several threads may call at once: level is multiple
     uint8_t log;                 // WEFT_LOG
+    uint8_t part_policy;         // WEFT_POLICY.part
     uint8_t coll_choice;         // WEFT_COLL; coll/choice.hpp names its values
 
     Request sent_request;        // the one that every send done at once returns

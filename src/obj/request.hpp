@@ -33,9 +33,9 @@ struct RequestOps {
     bool free_active = false;               // `free` also lets go of an active one; else it is freed when it completes
 };
 
-// How a message travels. p2p::choose() chooses it, once.
+// How a message travels. p2p::choose() chooses it, once. In a receive it is `queued`, in a take that has its buffer `given`.
 enum class Protocol : uint8_t {
-    queued,                 // not chosen yet: other sends wait for the peer. Also the value in a receive
+    queued,                 // not chosen yet: other sends wait for the peer
     nobody, null_wire,      // these and the next two may need no request
     inlined, eager,
     inlined_ack, eager_ack, // complete when the SSEND_ACK comes
@@ -43,6 +43,7 @@ enum class Protocol : uint8_t {
     self, self_kept,        // to this rank itself: copied at once; stays in the user's buffer until it is received
     bad,                    // no such rank
     cts, ssend_ack,         // control messages
+    given,                  // the address of a buffer in the node's shared heap
 };
 
 struct Request : Object, Link {  // Link: of whichever queue it is on
@@ -60,6 +61,8 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         holds_comm = 1024, // holds a reference on `comm`
         flat = 2048,      // the buffer is `count` bytes of memory: `type` is that of bytes
         persistent = 128, // completion makes it inactive; only MPI_Request_free frees it
+        takes = 8192,     // a receive that gets its buffer with its message: see wants_buffer()
+        frees = 16384,    // a send whose buffer is freed when it completes, as it was given away
         numbered = 4096,  // a posted receive with a wildcard, or posted while one was: see order()
     };
     std::atomic<uint32_t> state;  // State; while it is pending, its order among posted receives in the other bits
@@ -97,6 +100,10 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
     bool receives_plainly() const {
         return (nature() & ~uint32_t{coll | persistent | holds_comm}) == (is_recv | uint32_t{flat});
     }
+
+    // Of a take: whether it has no buffer yet, and `buf` is the address of the user's pointer. Then its protocol becomes `given`; flags
+    // do not change while it is pending, because those who wait read them without the guard.
+    bool wants_buffer() const { return (flags & takes) != 0 && protocol != Protocol::given; }
 
     bool done() const { return (state.load(std::memory_order_acquire) & state_bits) != pending; }
 

@@ -53,6 +53,15 @@ constinit const Setting settings_table[] = {
     {"WEFT_RMA", &Settings::rma, 0, 0, 1, "auto|messages",
      "How a window is accessed: by loads and stores where all its memory is shared, else by messages; or always by messages.",
      "docs/ARCHITECTURE.md"},
+    {"WEFT_POLICY.part", &Settings::part, 0, 0, 2, "native|each|one",
+     "How partitions travel: copied in place or gathered; each as a message; all as one message.", "docs/experiments/022-partitions.md"},
+    {"WEFT_POLICY.pool", &Settings::pool, 0, 0, 2, "receiver|sender|malloc",
+     "Where OPI_Free puts a buffer that another rank allocated: into this rank's pool, into that one's, or into that one's heap.",
+     "docs/ownership.md"},
+    {"WEFT_POLICY.pool_cap", &Settings::pool_cap, 64, 0, 1 << 20, nullptr,
+     "Buffers that a rank's pool holds; the least recently freed one returns to the rank that allocated it.", "docs/ownership.md"},
+    {"WEFT_POLICY.guard", &Settings::guard, 0, 0, 1, "off|on",
+     "Whether a program that touches a buffer which it has given away or freed ends with a message.", "docs/ownership.md"},
     {"WEFT_LOG", &Settings::log, 0, 0, 3, nullptr,
      "What the library tells on stderr: 1, a line per job; 2, a line per rank; 3, its limits too.", "docs/ARCHITECTURE.md"},
     {"WEFT_COUNTERS", &Settings::counters, 0, 0, 1, "off|on",
@@ -91,13 +100,58 @@ bool parse_word(const char* text, const char* words, int64_t* out) {
     return parse_number(text, out);
 }
 
+constexpr char policies[] = "WEFT_POLICY";
+constexpr size_t policies_length = sizeof policies - 1;
+
+bool is_policy(const Setting& row) { return strncmp(row.name, policies, policies_length) == 0; }
+
+// Calls `f` with each name=value of WEFT_POLICY until it returns true.
+template <class F>
+void each_policy(F&& f) {
+    for (const char* item = os::env(policies); item != nullptr && *item != 0;) {
+        const size_t length = strcspn(item, ","), name = strcspn(item, "=,");
+        if (f(item, name, length)) return;
+        item += length + (item[length] == ',');
+    }
+}
+
+// Of an item of WEFT_POLICY: whether it sets `row`.
+bool sets(const Setting& row, const char* item, size_t name) {
+    const char* own = row.name + policies_length + 1;
+    return is_policy(row) && strlen(own) == name && strncmp(own, item, name) == 0;
+}
+
+// What the environment says of a setting; null: nothing. A policy's value is written to `policy`.
+const char* text_of(const Setting& row, char (&policy)[64]) {
+    if (!is_policy(row)) return os::env(row.name);
+    policy[0] = 0;
+    each_policy([&](const char* item, size_t name, size_t length) {
+        if (!sets(row, item, name)) return false;
+        snprintf(policy, sizeof policy, "%.*s", static_cast<int>(length > name ? length - name - 1 : 0), item + name + 1);
+        return true;
+    });
+    return policy;
+}
+
+Err check_policies() {
+    Err e = Err::ok;
+    each_policy([&](const char* item, size_t name, size_t length) {
+        for (const Setting& row : settings_table)
+            if (length > name + 1 && sets(row, item, name)) return false;
+        e = fail(Err::arg, "%s: allowed is name=value, with the names that weft info lists, not %.*s", policies, static_cast<int>(length), item);
+        return true;
+    });
+    return e;
+}
+
 }  // namespace
 
 // One setting's value: its default, or what the environment says.
 static Err read_one(const Setting& row, int64_t* value, bool* from_environment) {
     *value = row.initial;
     *from_environment = false;
-    const char* text = os::env(row.name);
+    char policy[64];
+    const char* text = text_of(row, policy);
     if (text == nullptr || *text == 0) return Err::ok;
     *from_environment = true;
     const bool good = row.words != nullptr ? parse_word(text, row.words, value) : parse_number(text, value);
@@ -110,21 +164,7 @@ static Err read_one(const Setting& row, int64_t* value, bool* from_environment) 
 Err read_settings(Settings* s) {
     bool from_environment;
     for (const Setting& row : settings_table) WEFT_TRY(read_one(row, &(s->*row.field), &from_environment));
-    return Err::ok;
-}
-
-bool policy(const char* name, char* value, size_t size) {
-    const char* at = os::env("WEFT_POLICY");
-    for (const size_t n = strlen(name); at != nullptr; at = strchr(at, ',')) {
-        if (*at == ',') ++at;
-        if (strncmp(at, name, n) != 0 || at[n] != '=') continue;
-        const size_t length = strcspn(at + n + 1, ",");
-        if (length >= size) return false;
-        memcpy(value, at + n + 1, length);
-        value[length] = 0;
-        return true;
-    }
-    return false;
+    return check_policies();
 }
 
 Err describe_setting(int i, char* value, const char** origin) {

@@ -11,10 +11,11 @@ namespace weft::obj {
 struct Settings {
     int64_t inline_max, eager_max, fragment, block, mapped, mapped_min, mapped_both, mapped_block;
     int64_t large, claim, credit, spin_polls, sleep_ms, cma, coll, node_ranks, wire, null_size, rma, log, counters;
+    int64_t pool, pool_cap, guard, part;   // policies
 };
 
 struct Setting {
-    const char* name;         // WEFT_...
+    const char* name;         // WEFT_...; of a policy, WEFT_POLICY. and its name in WEFT_POLICY=name=value,...
     int64_t Settings::*field;
     int64_t initial, least, most;
     const char* words;        // "a|b": value 0 is written a, 1 is written b; null: a number of bytes (K, M allowed) or a count
@@ -28,10 +29,6 @@ extern const int settings_count;
 // What setting `i` is now and where that comes from ("default" or "environment"), as the library would read it. A bad value
 // is reported as such. `value` holds at least 32 characters.
 Err describe_setting(int i, char* value, const char** origin);
-
-// What WEFT_POLICY (`name=value,name=value`) says of `name`, copied to `value` with its NUL; false, and nothing copied, where it says
-// nothing or too much. Policies choose variants of one mechanism, for comparison.
-bool policy(const char* name, char* value, size_t size);
 
 // Defaults, then the environment. A bad value is an error that names the variable, the value and what is allowed.
 Err read_settings(Settings* s);

@@ -41,6 +41,11 @@ TEST(Settings, DefaultsThenEnvironment) {
     EXPECT_EQ(s.credit, 3 << 20);
     EXPECT_EQ(s.cma, 0);
     EXPECT_EQ(s.large, 2);
+    Environment policies("WEFT_POLICY", "guard=on,pool_cap=7");
+    ASSERT_EQ(read_settings(&s), Err::ok);
+    EXPECT_EQ(s.guard, 1);
+    EXPECT_EQ(s.pool_cap, 7);
+    EXPECT_EQ(s.pool, 0);
     for (int i = 0; i < settings_count; ++i) {
         char value[32];
         const char* origin;
@@ -57,6 +62,7 @@ TEST(Settings, DefaultsThenEnvironment) {
 
 TEST(Settings, BadValuesNameTheVariableTheValueAndWhatIsAllowed) {
     const char* bad[][2] = {{"WEFT_CMA", "perhaps"}, {"WEFT_CREDIT", "-1"}, {"WEFT_CREDIT", "4X"}, {"WEFT_CREDIT", "9999999G"},
+                            {"WEFT_POLICY", "pool=mine"}, {"WEFT_POLICY", "swimming=yes"}, {"WEFT_POLICY", "guard"},
                             {"WEFT_INLINE_MAX", "49"}, {"WEFT_FRAGMENT", ""}, {"WEFT_LARGE", "pie"}};
     for (auto& [name, value] : bad) {
         Environment e(name, value);

@@ -22,6 +22,8 @@ const char* entry_at(uintptr_t address, const char* prefix) {
     return strncmp(name, prefix, strlen(prefix)) == 0 ? name : nullptr;
 }
 
+}  // namespace
+
 void describe_place(uintptr_t address, char* out, size_t bytes) {
     Dl_info info;
     void* extra = nullptr;
@@ -29,8 +31,6 @@ void describe_place(uintptr_t address, char* out, size_t bytes) {
     const uintptr_t moved_by = static_cast<link_map*>(extra)->l_addr;
     snprintf(out, bytes, "%s+0x%lx", info.dli_fname, static_cast<unsigned long>(address - moved_by));
 }
-
-}  // namespace
 
 void find_entry(const char* prefix, Entry* out) {
     *out = Entry{};

@@ -3,6 +3,7 @@
 // It holds no lock; call it with none held, since the loader takes its own.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace weft::os {
 
@@ -14,5 +15,7 @@ struct Entry {
 // The innermost function on the stack whose exported name begins with `prefix`, or with P and `prefix`: the name without the
 // P, and where it was called. A wrapper of the same name around it (a PMPI tool) counts as the library.
 void find_entry(const char* prefix, Entry* out);
+// Writes where an instruction lies, as Entry::place; nothing where that is unknown.
+void describe_place(uintptr_t address, char* out, size_t bytes);
 
 }  // namespace weft::os

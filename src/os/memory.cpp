@@ -101,6 +101,7 @@ bool under_valgrind() {
     const char* preloaded = getenv("LD_PRELOAD");
     return preloaded != nullptr && strstr(preloaded, "vgpreload") != nullptr;
 }
+void protect(void* p, size_t bytes, bool accessible) { mprotect(p, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE); }
 
 int64_t read_process(int pid, void* to, uint64_t from, size_t bytes) {
     iovec l{to, bytes}, r{reinterpret_cast<void*>(from), bytes};

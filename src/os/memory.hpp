@@ -36,6 +36,8 @@ int keep_descriptor(int fd);
 uint64_t file_number(int fd);
 // Whether a checker of valgrind's runs this program, whose books a huge mapping would fill.
 bool under_valgrind();
+// Takes this process's access to whole pages away, or gives it back.
+void protect(void* p, size_t bytes, bool accessible);
 
 // Cross-memory attach. Bytes copied, or -errno.
 int64_t read_process(int pid, void* to, uint64_t from, size_t bytes);

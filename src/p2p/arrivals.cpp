@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "p2p/given.hpp"
 #include "p2p/rndv.hpp"
 
 namespace weft::p2p {
@@ -18,6 +19,7 @@ bool Arrivals::arrive(int peer, const Header& h, const char* payload, const char
     case cts: arrive_cts(g, peer, read<Cts>(payload)); return true;
     case rndv_data: arrive_data(g, peer, read<RndvData>(payload), chunk); return true;
     case ssend_ack: arrive_ssend_ack(peer, payload); return true;
+    case given: return arrive_buffer(peer, h, payload);
     }
     if (const int n = h.kind - first_upper_kind; n >= 0 && n < upper_kinds && p.arrivals[n] != nullptr) p.arrivals[n](p, g, peer, h, payload, chunk);
     return true;
@@ -54,7 +56,7 @@ bool Arrivals::arrive_eager(int peer, const Header& h, const char* payload) {
     const int64_t bytes = h.bytes - skip;
     const uint64_t send = ack ? read<uint64_t>(payload) : 0;
     if (r != nullptr) {
-        const int64_t n = set_matched(*r, h, bytes);
+        const int64_t n = set_matched(g, *r, h, bytes);
         store(*r, 0, payload + skip, n);
         if (ack) send_ssend_ack(g, peer, send);
         complete(g, *r, n);
@@ -90,7 +92,7 @@ bool Arrivals::keep_first(int peer, const Header& h, const EagerFirst& f) {
 bool Arrivals::arrive_first(int peer, const Header& h, const char* payload, const char* chunk) {
     const EagerFirst f = read<EagerFirst>(payload);
     if (Request* r = match_posted(g, h); r != nullptr) {
-        set_matched(*r, h, f.bytes);
+        set_matched(g, *r, h, f.bytes);
         lane::PeerState& from = state_of(g, peer);
         from.open = r;
         from.open_unexpected = nullptr;
@@ -133,7 +135,7 @@ void Arrivals::end_fragments(int peer) {
 bool Arrivals::arrive_rts(int peer, const Header& h, const char* payload) {
     const Rts o = read<Rts>(payload);
     if (Request* r = match_posted(g, h); r != nullptr) {
-        accept_rts(g, *r, peer, o, set_matched(*r, h, o.bytes));
+        accept_rts(g, *r, peer, o, set_matched(g, *r, h, o.bytes));
         return true;
     }
     if (must_stay(peer, 0)) return false;
@@ -142,6 +144,14 @@ bool Arrivals::arrive_rts(int peer, const Header& h, const char* payload) {
     u->send = o.send;
     u->transfer = o.transfer;
     return true;
+}
+
+bool Arrivals::arrive_buffer(int peer, const Header& h, const char* payload) {
+    const Given q = read<Given>(payload);
+    if (WEFT_UNLIKELY(!g.lane.owned.is_shared(q.address, q.bytes))) damaged(peer, "the address of a buffer");
+    os::arrives(reinterpret_cast<void*>(q.address));
+    bool stays = false;
+    return arrive_given(g, peer, h, q, [&] { return !(stays = must_stay(peer, 0)); }) || (!stays && stay_without_memory(peer, 0));
 }
 
 void Arrivals::arrive_ssend_ack(int peer, const char* payload) {

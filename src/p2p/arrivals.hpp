@@ -49,6 +49,7 @@ private:
     void end_fragments(int peer);
     bool arrive_rts(int peer, const wire::Header& h, const char* payload);
     void arrive_ssend_ack(int peer, const char* payload);
+    bool arrive_buffer(int peer, const wire::Header& h, const char* payload);
 };
 
 }  // namespace weft::p2p

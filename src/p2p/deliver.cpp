@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "p2p/progress.hpp"
+#include "p2p/given.hpp"
 #include "p2p/rndv.hpp"
 
 namespace weft::p2p {
@@ -11,7 +11,8 @@ namespace weft::p2p {
 using type::Buffer;
 using wire::Header;
 
-int64_t set_matched(Request& r, const Header& h, int64_t bytes) {
+int64_t set_matched(LaneGuard& g, Request& r, const Header& h, int64_t bytes) {
+    if (WEFT_UNLIKELY(r.wants_buffer())) make_room(g, r);
     r.rank = h.source;
     r.tag = h.tag;
     const int64_t room = buffer_of(r).bytes();
@@ -48,6 +49,7 @@ int64_t received(const Request& r, int64_t bytes) {
 void complete(LaneGuard& g, Request& r, int64_t bytes) {
     const type::Type* t = r.type;
     r.count = bytes;
+    if (WEFT_UNLIKELY((r.flags & Request::frees) != 0)) (void)g.lane.owned.release(r.buf);
     const bool counted = (r.flags & Request::counted) != 0;
     if (r.flags & Request::orphan) {
         if (r.flags & Request::persistent) free_persistent(g, r);
@@ -62,7 +64,7 @@ void complete(LaneGuard& g, Request& r, int64_t bytes) {
 
 // Copies a message from this rank to itself, and completes both requests.
 static void take_own(LaneGuard& g, Request& r, const Header& h, Request& send, int64_t bytes) {
-    const int64_t n = set_matched(r, h, bytes);
+    const int64_t n = set_matched(g, r, h, bytes);
     type::copy(buffer_of(send), buffer_of(r), n);
     complete(g, send, bytes);
     complete(g, r, n);
@@ -99,16 +101,21 @@ void send_self(LaneGuard& g, Request& r) {
 }
 
 void take_unexpected(LaneGuard& g, Request& r, Unexpected& u) {
+    if (WEFT_UNLIKELY(u.given)) {
+        hand_over(g, r, u.peer, u.header, read<Given>(u.small));
+        free_unexpected(g, u);
+        return;
+    }
     if (u.at_sender) {
         if (u.peer == g.lane.self) {
             take_own(g, r, u.header, *reinterpret_cast<Request*>(u.send), u.bytes);
         } else {
-            accept_rts(g, r, u.peer, Rts{u.bytes, u.send, u.transfer, 0}, set_matched(r, u.header, u.bytes));
+            accept_rts(g, r, u.peer, Rts{u.bytes, u.send, u.transfer, 0}, set_matched(g, r, u.header, u.bytes));
         }
         free_unexpected(g, u);
         return;
     }
-    const int64_t n = set_matched(r, u.header, u.bytes);
+    const int64_t n = set_matched(g, r, u.header, u.bytes);
     if (!u.ready) {
         u.receive = &r;
         return;

@@ -5,8 +5,8 @@
 
 namespace weft::p2p {
 
-// Sets the matched receive's source, tag and truncation error. Returns how many of the message's bytes fit.
-int64_t set_matched(Request& r, const wire::Header& h, int64_t bytes);
+// Sets the matched receive's source, tag and truncation error; a take gets its buffer. Returns how many of the message's bytes fit.
+int64_t set_matched(LaneGuard&, Request& r, const wire::Header& h, int64_t bytes);
 // Copies bytes of the message, from offset `at` on, into the receive's buffer; what does not fit is dropped.
 void store(Request& r, int64_t at, const char* from, int64_t bytes);
 // The same from a wire's chunk, which is not read again. `past_caches`: so much is arriving (limits.cache_bytes) that the data would be

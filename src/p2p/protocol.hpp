@@ -4,6 +4,7 @@
 //   eager, fragments   eager_first, eager_next ...     fragments of one message are consecutive on their wire
 //   rendezvous         rts, then rndv_data             where both sides share the descriptor, the CTS is a store to it
 //                      rts, cts, rndv_data             where they do not
+//   ownership          given                           the buffer's address; answered with `ssend_ack` if it names a request
 //   synchronous        any of the above; the receiver answers an eager one with `ssend_ack` when it is matched and has arrived
 //
 // A record of the other side is named by its identity (lane/ids.hpp).
@@ -16,7 +17,7 @@
 
 namespace weft::p2p {
 
-enum Cells : uint8_t { eager = 1, eager_first, eager_next, rts, cts, rndv_data, ssend_ack };
+enum Cells : uint8_t { eager = 1, eager_first, eager_next, rts, cts, rndv_data, ssend_ack, given };
 
 // Kinds of upper layers' messages (windows, partitions), dispatched by Process::arrivals; see progress.hpp.
 inline constexpr uint8_t first_upper_kind = 16, upper_kinds = obj::Process::max_arrivals;
@@ -48,6 +49,11 @@ struct RndvData {
 struct SsendAck {
     uint64_t send;
 };
+struct Given {
+    uint64_t address;         // of the buffer, in the node's shared heap; of one that this rank gives itself, anywhere
+    int64_t bytes;            // of the message
+    uint64_t send;            // the sender's request, for the SSEND_ACK; 0: none is due
+};
 // Writes a payload to a cell; returns the header to commit it with.
 template <class T>
 wire::Header put(wire::Cell* c, Cells kind, const T& q) {
@@ -61,6 +67,6 @@ T read(const char* payload) {
     return t;
 }
 static_assert(sizeof(EagerFirst) <= wire::inline_bytes && sizeof(Rts) <= wire::inline_bytes && sizeof(Cts) <= wire::inline_bytes &&
-              sizeof(RndvData) <= wire::inline_bytes);
+              sizeof(RndvData) <= wire::inline_bytes && sizeof(Given) <= wire::inline_bytes);
 
 }  // namespace weft::p2p

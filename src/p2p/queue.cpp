@@ -5,6 +5,7 @@
 
 #include "boot/boot.hpp"
 #include "p2p/eager.hpp"
+#include "p2p/given.hpp"
 #include "p2p/p2p.hpp"
 #include "p2p/rndv.hpp"
 
@@ -42,6 +43,7 @@ void send_control(LaneGuard& g, int peer, Protocol protocol, uint64_t to, uint64
 WEFT_INLINE bool push(LaneGuard& g, int peer, Request& r) {
     switch (r.protocol) {
     case Protocol::rendezvous: return push_rts(g, peer, r);
+    case Protocol::given: return push_given(g, peer, r);
     case Protocol::cts:
     case Protocol::ssend_ack: return push_control(g, peer, r);
     default: return push_eager(g, peer, r);

@@ -20,7 +20,7 @@ Took take_next(LaneGuard& g, Request& r, const Buffer& b, Envelope e, wire::shm:
     if (h.source != e.rank || h.context != context_of(r) || (h.tag != e.tag && e.tag != obj::any_tag)) return Took::nothing;
     if (h.kind == rts) {
         const auto q = read<Rts>(n.cell->payload);
-        accept_rts(g, r, in.peer, q, set_matched(r, h, q.bytes));
+        accept_rts(g, r, in.peer, q, set_matched(g, r, h, q.bytes));
         shm.consumed(in, n);
         return Took::rts;
     }

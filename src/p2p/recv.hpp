@@ -9,18 +9,18 @@ namespace weft::p2p {
 
 Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
 
-// Whether `n`, which has arrived, is still the next message of `in`, is inline without an SSEND_ACK, and matches.
-WEFT_INLINE bool is_match(LaneGuard&, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n) {
+// Whether `n`, which has arrived, is still the next message of `in`, is inline without an SSEND_ACK (or of another kind), and matches.
+WEFT_INLINE bool is_match(LaneGuard&, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n, Cells kind = eager) {
     // Kind, flags and source in one comparison; turn and number of bytes are masked out.
-    const uint64_t want = wire::Cell::pack(wire::Header{eager, 0, 0, e.rank, 0, 0});
+    const uint64_t want = wire::Cell::pack(wire::Header{kind, 0, 0, e.rank, 0, 0});
     return WEFT_LIKELY(in.head.load(std::memory_order_relaxed) == n.index && (n.word & ~uint64_t{0xff00ff}) == want &&
                        n.cell->context == c.context + e.coll && (n.cell->tag == e.tag || e.tag == obj::any_tag));
 }
 
 // The same, if no receive is posted and no unexpected message is queued.
-WEFT_INLINE bool is_wanted(LaneGuard& g, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n) {
+WEFT_INLINE bool is_wanted(LaneGuard& g, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n, Cells kind = eager) {
     lane::Lane& l = g.lane;
-    return WEFT_LIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) == 0) && is_match(g, c, e, in, n);
+    return WEFT_LIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) == 0) && is_match(g, c, e, in, n, kind);
 }
 
 WEFT_INLINE void fill(Status* s, int32_t source, int32_t tag, int64_t bytes) {

@@ -18,16 +18,17 @@ namespace {
 // Partitions smaller than this travel with their neighbours where they are messages (docs/experiments/022-partitions.md).
 constexpr int64_t gathered_bytes = 4096;
 
+enum class Policy : uint8_t { native, each, one };   // as WEFT_POLICY.part names them
+
 bool drive_all(Process&);
 
 Engine* engine_of(Process& p) {
     if (Engine* e = __atomic_load_n(&p.part, __ATOMIC_ACQUIRE)) return e;
     auto* fresh = static_cast<Engine*>(calloc(1, sizeof(Engine)));
     if (fresh == nullptr) return nullptr;
-    char policy[16] = "";
-    obj::policy("part", policy, sizeof policy);
-    fresh->boards_allowed = strcmp(policy, "each") != 0 && strcmp(policy, "one") != 0;
-    fresh->gather = strcmp(policy, "each") == 0 ? 0 : strcmp(policy, "one") == 0 ? INT64_MAX : gathered_bytes;
+    const auto policy = static_cast<Policy>(p.part_policy);
+    fresh->boards_allowed = policy == Policy::native;
+    fresh->gather = policy == Policy::each ? 0 : policy == Policy::one ? INT64_MAX : gathered_bytes;
     Engine* none = nullptr;
     if (!__atomic_compare_exchange_n(&p.part, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         free(fresh);

@@ -1,0 +1,1 @@
+"""What Weft offers to Python beyond MPI: see weft.opi."""
