@@ -198,7 +198,8 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.lane->heap = p.heap;
     // Ranks that are threads share all memory.
     if (p.lane->shm.ranks > 1) p.lane->shm.tell_sharing(WEFT_THREADS_PRESET || p.segment->same_address);
-    p.lane->segment = s.mapped != 0 ? p.segment : nullptr;
+    // With the guard on a sender may not be allowed to touch the memory of a buffer that its receiver owns.
+    p.lane->segment = s.mapped != 0 && s.guard == 0 ? p.segment : nullptr;
     p.lane->owned.open(p.heap, p.segment, heap::OwnedPolicy{static_cast<heap::OwnedPolicy::Pool>(s.pool), static_cast<uint32_t>(s.pool_cap), s.guard != 0});
     WEFT_TRY(open_comms(p));
     static std::atomic<bool> registered{false};

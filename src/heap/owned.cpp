@@ -22,7 +22,7 @@ void Owned::close() {
     *this = Owned{};
 }
 
-bool Owned::made_here(const Block* b) const { return !is_shared(b) || segment_->owner(b) == segment_->me; }
+bool Owned::made_here(const Block* b) const { return segment_ == nullptr || b->maker == segment_->me; }
 
 void Owned::unlink(Block* b) {
     if (b->newer != nullptr) b->newer->older = b->older;
@@ -50,6 +50,7 @@ Owned::Block* Owned::make(size_t bytes) {
     if (start == nullptr) return nullptr;
     Block* const b = block_of(static_cast<char*>(start) + front_);
     b->capacity = all - front_;
+    b->maker = segment_ != nullptr ? segment_->me : 0;
     return b;
 }
 
@@ -60,7 +61,7 @@ void Owned::evict(Block* b) {
         (void)heap_->release(start_of(b));
         return;
     }
-    std::atomic<uintptr_t>& list = returned_to(segment_->owner(b));
+    std::atomic<uintptr_t>& list = returned_to(b->maker);
     uintptr_t first = list.load(std::memory_order_relaxed);
     do b->older = reinterpret_cast<Block*>(first);
     while (!list.compare_exchange_weak(first, reinterpret_cast<uintptr_t>(b), std::memory_order_release, std::memory_order_relaxed));

@@ -86,6 +86,7 @@ private:
         Block *newer, *older;   // in the pool; on the list of returned ones `older` alone
         size_t capacity;        // of the data, in bytes
         uint64_t mark;
+        int32_t maker;          // the rank of the node that allocated it
     };
     static Block* block_of(void* data) { return static_cast<Block*>(data) - 1; }
     static void* data_of(Block* b) { return b + 1; }

@@ -19,7 +19,12 @@ using heap::OwnedPolicy;
 
 namespace {
 
-// The heaps of some ranks in one process: slices at the same address for all, as processes have them.
+void share_all(heap::Segment& s) {
+    s.slices = reinterpret_cast<char*>(os::page_bytes);
+    s.shift = 47;
+}
+
+// Some ranks in one process, which share all memory: every address counts as one of the heap.
 struct Node {
     struct Rank {
         heap::Segment segment;
@@ -27,13 +32,10 @@ struct Node {
         Owned owned;
     };
     explicit Node(int ranks, OwnedPolicy policy = {}) : fd(os::make_memfd("weft-test")), all(static_cast<size_t>(ranks)) {
-        bytes = heap::slice_bytes * static_cast<size_t>(ranks);
-        void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        slices = at == MAP_FAILED ? nullptr : static_cast<char*>(at);
         for (int r = 0; r < ranks; ++r) {
             Rank& rank = all[static_cast<size_t>(r)];
             EXPECT_EQ(rank.segment.map(fd, ranks, r, 4096, false), Err::ok);
-            rank.segment.slices = slices;
+            share_all(rank.segment);
             rank.segment.lines = all[0].segment.lines;   // one mapping, so that ThreadSanitizer sees the lists
             rank.heap.open(&rank.segment);
             rank.owned.open(&rank.heap, &rank.segment, policy);
@@ -47,13 +49,10 @@ struct Node {
             r.segment.slices = nullptr;
             r.segment.unmap();
         }
-        if (slices != nullptr) munmap(slices, bytes);
         close(fd);
     }
     Owned& operator[](size_t r) { return all[r].owned; }
     int fd;
-    size_t bytes;
-    char* slices;
     std::vector<Rank> all;
 };
 

@@ -88,6 +88,8 @@ static void release(Receipt* r, Sender sender, size_t bytes) {
     free_owned(&r->p);
 }
 
+enum { completes = 8192 };   // from so many bytes on a send from the shared heap waits for its receive
+
 static void one_pairing(Sender sender, Receiver receiver, size_t bytes, int wild, int late) {
     static int tag;
     tag = tag % 30000 + 2;
@@ -101,14 +103,14 @@ static void one_pairing(Sender sender, Receiver receiver, size_t bytes, int wild
         MPI_Status s;
         const int from = wild ? MPI_ANY_SOURCE : 0, with = wild ? MPI_ANY_TAG : tag;
         if (!late && wild) OK(MPI_Probe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &s));   // its turn is before that of tag 1
-        if (!late && !wild && bytes < 300000) OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        if (!late && !wild && bytes < completes) OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         post(&r, receiver, bytes + 5, from, with);
         if (late) OK(MPI_Send(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD));
         complete(&r, bytes + 5, from, with, &s);
         check_status(&s, bytes, 0, tag);
         check_data(r.p, bytes, id, sender < send ? "a give" : "a send");
         release(&r, sender, bytes);
-        if (!late && (wild || bytes >= 300000)) OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        if (!late && (wild || bytes >= completes)) OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
 }
 
