@@ -20,7 +20,8 @@ Slices* find_slices(int fd, uint64_t offset, int ranks, int me, bool fixed, bool
 
 #if WEFT_THREADS_PRESET
 
-// Ranks that are threads use one mapping of the wires' part, as ThreadSanitizer knows by its address what a thread has read of another.
+// Ranks that are threads use one mapping of the wires' part: ThreadSanitizer tells words by their addresses, so through two mappings it
+// would not see what a store in one and a load in the other put in order.
 // Invariant: `at` is mapped exactly while `users` is not 0. Where the table is full a rank has a mapping of its own.
 struct WiresMapping {
     uint64_t file;
@@ -29,7 +30,7 @@ struct WiresMapping {
     int users;
 };
 WiresMapping mappings[8];
-Spin mappings_lock;   // held over the system's calls, which is well in a test
+Spin mappings_lock;   // held during the system's calls: only tests have ranks that are threads
 
 char* map_wires(int fd, size_t bytes) {
     const uint64_t file = os::file_number(fd);
@@ -37,7 +38,10 @@ char* map_wires(int fd, size_t bytes) {
     WiresMapping* unused = nullptr;
     for (WiresMapping& m : mappings) {
         if (m.users == 0) unused = &m;
-        else if (m.file == file && m.bytes == bytes) return ++m.users, m.at;
+        else if (m.file == file && m.bytes == bytes) {
+            ++m.users;
+            return m.at;
+        }
     }
     auto* const at = static_cast<char*>(os::map_shared(fd, 0, bytes, nullptr));
     if (at != nullptr && unused != nullptr) *unused = {file, bytes, at, 1};
