@@ -15,25 +15,7 @@
 #include "p2p/p2p.hpp"
 #include "p2p/progress.hpp"
 
-#if WEFT_THREADS_PRESET
-extern "C" void __tsan_acquire(void*);
-extern "C" void __tsan_release(void*);
-#endif
-
 namespace weft::coll {
-
-// Where ranks are threads each maps the segment at an address of its own, so ThreadSanitizer does not see that the area's address comes
-// by messages, after its memory was made: it is told.
-static void made_here([[maybe_unused]] char* base) {
-#if WEFT_THREADS_PRESET
-    __tsan_release(base);
-#endif
-}
-static void made_before([[maybe_unused]] char* base) {
-#if WEFT_THREADS_PRESET
-    __tsan_acquire(base);
-#endif
-}
 
 // ------------------------------------------------------------------------------------------------- waiting
 
@@ -135,7 +117,6 @@ char* allocate(Process& p, const Layout& l) {
     sweep_areas(p);
     auto* base = static_cast<char*>(p.heap->allocate(2 * l.bytes(), os::page_bytes));
     for (size_t i = 0; base != nullptr && i < 2; i++) clear(base + i * l.bytes(), l);
-    made_here(base);
     return base;
 }
 
@@ -183,7 +164,6 @@ void consider_area(Process& p, Comm& c) {
         return free(shares);
     }
     auto* base = reinterpret_cast<char*>(offer.address & ~uint64_t{1});
-    made_before(base);
     for (size_t i = 0; i < 2; i++) open_share(shares[i], p, c, l, base + i * l.bytes(), (offer.address & 1) != 0);
     state->first_nonblocking = static_cast<uint32_t>(~offer.not_begun);
     state->blocking.store(&shares[0], std::memory_order_release);

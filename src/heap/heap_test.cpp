@@ -22,6 +22,8 @@ int status_of(pid_t child) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
 }
 
+constexpr char no_slices[] = "the machine denies the common address, or ThreadSanitizer owns it";
+
 // Rank 1 of two. The slices stay with the process: all tests here are this rank.
 struct Mapped {
     int fd = os::make_memfd("weft-test");
@@ -56,7 +58,7 @@ TEST(Heap, PrivateBlocksAreAlignedAndReturned) {
 
 TEST(Heap, BlocksOfASliceAreItsOwn) {
     Mapped m;
-    if (!m.segment.same_address) GTEST_SKIP() << "the machine denies the common address; private blocks are tested above";
+    if (!m.segment.same_address) GTEST_SKIP() << no_slices << "; private blocks are tested above";
     std::mt19937 random(7);
     std::vector<std::pair<char*, size_t>> live;
     for (int i = 0; i < 4000; ++i) {
@@ -99,7 +101,7 @@ TEST(Heap, BlocksOfEverySizeAreAligned) {
 
 TEST(Heap, WhatAnotherRankReturnsIsFreed) {
     Mapped m;
-    if (!m.segment.same_address) GTEST_SKIP();
+    if (!m.segment.same_address) GTEST_SKIP() << no_slices;
     void* p = m.heap.allocate(1000);
     m.segment.heap->head_of(p).blocks.push(p);   // as the other rank's heap does
     EXPECT_EQ(m.heap.bytes_in_use(), 1000u);
@@ -115,7 +117,7 @@ TEST(Heap, WhatAnotherRankReturnsIsFreed) {
 
 TEST(Heap, AForkedChildHasACopy) {
     Mapped m;
-    if (!m.segment.same_address) GTEST_SKIP();
+    if (!m.segment.same_address) GTEST_SKIP() << no_slices;
     constexpr size_t bytes = 3 << 20;
     auto* p = static_cast<char*>(m.heap.allocate(bytes));
     ASSERT_NE(p, nullptr);
@@ -155,7 +157,7 @@ constexpr uint64_t test_address = heap::heap_address + (1ull << 44);
 TEST(Slices, UnitsAreDisjointAndZero) {
     const int fd = os::make_memfd("weft-test");
     heap::Slices s;
-    if (WEFT_THREADS_PRESET || !s.map(fd, 4096, heap::Geometry::of(3, 4), 1, test_address)) GTEST_SKIP() << "no such address here";
+    if (WEFT_THREADS_PRESET || !s.map(fd, 4096, heap::Geometry::of(3, 4), 1, test_address)) GTEST_SKIP() << no_slices;
     EXPECT_EQ(s.owner(s.own), 1);
     EXPECT_TRUE(s.is_own(s.own) && s.contains(s.slice(2)) && !s.is_own(s.slice(2)) && !s.contains(s.base + s.bytes));
     std::mt19937 random(11);
@@ -198,7 +200,7 @@ TEST(Slices, EachProcessOfARankHasAPart) {
     const int fd = os::make_memfd("weft-test");
     heap::Slices first;
     const heap::Geometry g = heap::Geometry::of(2, 2);
-    if (WEFT_THREADS_PRESET || !first.map(fd, 0, g, 1, test_address)) GTEST_SKIP() << "no such address here";
+    if (WEFT_THREADS_PRESET || !first.map(fd, 0, g, 1, test_address)) GTEST_SKIP() << no_slices;
     const pid_t child = fork();
     if (child == 0) {
         heap::Slices second, third;

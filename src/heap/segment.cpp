@@ -1,5 +1,6 @@
 #include "heap/segment.hpp"
 
+#include "base/spin.hpp"
 #include "heap/replaced.hpp"
 #include "os/memory.hpp"
 #include "os/shared_file.hpp"
@@ -16,6 +17,50 @@ Slices* find_slices(int fd, uint64_t offset, int ranks, int me, bool fixed, bool
     if (s == &own_slices && fixed && !malloc.job_shares) s->map(fd, offset, Geometry::of(ranks, 1), me);
     return s->base != nullptr && s->geometry.ranks == ranks && s->me == me && !s->forked ? s : nullptr;
 }
+
+#if WEFT_THREADS_PRESET
+
+// Ranks that are threads use one mapping of the wires' part: ThreadSanitizer tells words by their addresses, so through two mappings it
+// would not see what a store in one and a load in the other put in order.
+// Invariant: `at` is mapped exactly while `users` is not 0. Where the table is full a rank has a mapping of its own.
+struct WiresMapping {
+    uint64_t file;
+    size_t bytes;
+    char* at;
+    int users;
+};
+WiresMapping mappings[8];
+Spin mappings_lock;   // held during the system's calls: only tests have ranks that are threads
+
+char* map_wires(int fd, size_t bytes) {
+    const uint64_t file = os::file_number(fd);
+    SpinGuard guard(mappings_lock);
+    WiresMapping* unused = nullptr;
+    for (WiresMapping& m : mappings) {
+        if (m.users == 0) unused = &m;
+        else if (m.file == file && m.bytes == bytes) {
+            ++m.users;
+            return m.at;
+        }
+    }
+    auto* const at = static_cast<char*>(os::map_shared(fd, 0, bytes, nullptr));
+    if (at != nullptr && unused != nullptr) *unused = {file, bytes, at, 1};
+    return at;
+}
+
+void unmap_wires(char* at, size_t bytes) {
+    SpinGuard guard(mappings_lock);
+    for (WiresMapping& m : mappings)
+        if (m.users != 0 && m.at == at && --m.users != 0) return;
+    os::unmap(at, bytes);
+}
+
+#else
+
+char* map_wires(int fd, size_t bytes) { return static_cast<char*>(os::map_shared(fd, 0, bytes, nullptr)); }
+void unmap_wires(char* at, size_t bytes) { os::unmap(at, bytes); }
+
+#endif
 
 }  // namespace
 
@@ -35,7 +80,7 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
         return fail(Err::no_mem, "cannot grow the node's shared segment to %zu bytes (see ulimit -f)", wires_bytes);
     }
     if (fixed) wires = static_cast<char*>(os::map_shared(fd, 0, wires_bytes, reinterpret_cast<char*>(base_address)));
-    if (wires == nullptr) wires = static_cast<char*>(os::map_shared(fd, 0, wires_bytes, nullptr));
+    if (wires == nullptr) wires = map_wires(fd, wires_bytes);
     if (wires == nullptr) {
         unmap();
         return fail(Err::no_mem, "cannot map the node's shared segment (%zu bytes; see ulimit -v)", wires_bytes);
@@ -54,7 +99,7 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
 }
 
 void Segment::unmap() {
-    if (wires != nullptr) os::unmap(wires, wires_bytes);
+    if (wires != nullptr) unmap_wires(wires, wires_bytes);
     *this = Segment{};
 }
 

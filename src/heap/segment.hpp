@@ -1,6 +1,7 @@
 // The node's one segment of shared memory: a memfd that every rank maps, at the same address wherever the machine
 // allows it. First the wires' part (rings and control; absent in forked children), then one heap slice per rank.
-// Included by wire/ and above; a Segment is written only while it is mapped or unmapped, so it needs no lock.
+// Included by wire/ and above; a Segment is written only while it is mapped or unmapped, so it needs no lock. In the `threads` preset
+// the ranks of a process share one mapping of the wires' part; map() and unmap() of each rank may run at once.
 #pragma once
 #include <atomic>
 #include <cstddef>

@@ -17,11 +17,6 @@ using wire::shm::Mover;
 
 namespace {
 
-// ThreadSanitizer does not see that ranks synchronise by rings which each maps at an address of its own, so it takes every copy from one
-// rank's memory to another's for a race. Transfer.BothSidesCopyWhatIsMapped is its test.
-#define NOT_FOR_THREAD_SANITIZER() \
-    if (WEFT_THREADS_PRESET) GTEST_SKIP() << "ranks' rings lie at several addresses"
-
 constexpr size_t room = 8 << 20;
 char ordinary[6][room];   // two for each rank, of the program itself: never in the heap
 
@@ -63,7 +58,6 @@ bool holds(const char* b, size_t bytes, uint32_t id) {
 uint64_t by(const Process& p, Mover m) { return p.lane->counters.received_by[static_cast<int>(m)]; }
 
 TEST(Mapped, EverySizeArrivesWhereverTheBuffersLie) {
-    NOT_FOR_THREAD_SANITIZER();
     const Place place;
     run_ranks(2, ThreadLevel::single, [&](Process& p) {
         place.enter(p, 400, 200);
@@ -92,7 +86,6 @@ TEST(Mapped, EverySizeArrivesWhereverTheBuffersLie) {
 }
 
 TEST(Mapped, WhatDoesNotFitIsCutOffAndWhatIsNotContiguousIsUnpacked) {
-    NOT_FOR_THREAD_SANITIZER();
     const Place place;
     type::Type* vector = nullptr;
     ASSERT_EQ(type::vector(type::Width::classic, 1000, 100, 150, *type::predefined_at(0x247), &vector), Err::ok);
@@ -122,7 +115,6 @@ TEST(Mapped, WhatDoesNotFitIsCutOffAndWhatIsNotContiguousIsUnpacked) {
 
 // A sender that computes does not hold up the receiver, nor a receiver that does the sender once both have begun.
 TEST(Mapped, EitherSideFinishesAlone) {
-    NOT_FOR_THREAD_SANITIZER();
     const Place place;
     constexpr size_t size = 4 << 20;
     std::atomic<int> step{0};
@@ -164,7 +156,6 @@ TEST(Mapped, EitherSideFinishesAlone) {
 
 // Each message is in one class: what is counted when it is sent, and by its mover where it is received, adds up.
 TEST(Mapped, TheCensusAddsUp) {
-    NOT_FOR_THREAD_SANITIZER();
     const Place place;
     std::atomic<uint64_t> messages{0}, sent{0}, large{0}, received{0};
     run_ranks(3, ThreadLevel::single, [&](Process& p) {
