@@ -59,7 +59,7 @@ ROWS = (
     Row("Mprobe + Mrecv of an arrived message", "shm", "match", {}),
     Row("MPI_Pready of 8 B, into the receiver's buffer", "shm", "pready", {"default": 60}, {"atomic": 0, "indirect": 0, "plt": 0}),
     Row("MPI_Parrived of an arrived partition", "shm", "parrived", {"default": 28}, {"atomic": 0, "indirect": 0, "plt": 0}),
-    Row("OPI_Give, shared memory", "shm", "give", {"default": 140, "optimised": 80}, NOTHING_SLOW, own=True),
+    Row("OPI_Give, shared memory", "shm", "give", {"default": 150, "optimised": 90}, NOTHING_SLOW, own=True),
     Row("OPI_Take of an arrived buffer", "shm", "take", {"default": 180, "optimised": 110}, own=True),
     Row("OPI_Free + OPI_Alloc", "shm", "free-alloc", {}, {"atomic": 0, "indirect": 0, "plt": 0}, own=True),
     Row("Irecv x 64 + Waitall behind 1 posted", "shm", "posted-1", {}),
