@@ -15,9 +15,10 @@ work=$(mktemp -d "$home/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/sources" "$work/lists/partial" "$work/cache/archives/partial"
 # The mirror that this machine's packages come from.
-mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2> /dev/null |
-    sed -nE 's,^(URIs:|deb)[^#]* *((http|https)://[^ ]+/debian/?)( .*)?$,\2,p' | head -n 1)
-echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} bookworm main" > "$work/sources/debian.list"
+mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2> /dev/null | grep -v security |
+    sed -nE 's,^(URIs:|deb)[^#]* *(https?://[^ ]+)( .*)?$,\2,p' | head -n 1)
+[ -n "$mirror" ] || fail "apt knows no mirror of Debian"
+echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm main" > "$work/sources/debian.list"
 apt() {
     apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work/sources" -o Dir::State::lists="$work/lists" \
         -o Dir::Cache="$work/cache" -o APT::Sandbox::User="$(id -un)" "$@"
