@@ -291,8 +291,11 @@ void stop_process(Process& p) {
     // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
     p.hook_count.store(0, std::memory_order_relaxed);
     p.hook_work.store(0, std::memory_order_relaxed);
-    free(p.rma);   // with the list of windows that were never freed
+    // What they list was never freed, or lies in the heap that goes now.
+    free(p.rma);
+    free(p.part);
     p.rma = nullptr;
+    p.part = nullptr;
     if (p.lane->limits.tell_counters) tell_counters(p);
     close_memory(p);
 }

@@ -54,17 +54,10 @@ Owned::Block* Owned::make(size_t bytes) {
     return b;
 }
 
-// Gives a buffer back to the rank that made it. A lock-free stack: any rank pushes, its owner takes all of it at once, so that no node
-// comes back while a push compares (no ABA).
+// Gives a buffer back to the rank that made it.
 void Owned::evict(Block* b) {
-    if (made_here(b)) {
-        (void)heap_->release(start_of(b));
-        return;
-    }
-    std::atomic<uintptr_t>& list = returned_to(b->maker);
-    uintptr_t first = list.load(std::memory_order_relaxed);
-    do b->older = reinterpret_cast<Block*>(first);
-    while (!list.compare_exchange_weak(first, reinterpret_cast<uintptr_t>(b), std::memory_order_release, std::memory_order_relaxed));
+    if (made_here(b)) (void)heap_->release(start_of(b));
+    else segment_->returned(b->maker).push(b);
 }
 
 // With the guard on this rank's buffers stay buffers: other processes may have forbidden themselves the same addresses, where the heap
@@ -86,16 +79,14 @@ void Owned::keep(Block* b) {
 
 // Takes what other ranks have returned. False when that is nothing.
 bool Owned::take_returned() {
-    if (segment_ == nullptr) return false;
-    // Acquire: pairs with the push in evict().
-    auto* b = reinterpret_cast<Block*>(returned_to(segment_->me).exchange(0, std::memory_order_acquire));
-    const bool some = b != nullptr;
-    while (b != nullptr) {
-        Block* const next = b->older;
+    bool some = false;
+    if (segment_ == nullptr) return some;
+    segment_->returned(segment_->me).take_all([&](void* returned) {
+        auto* b = static_cast<Block*>(returned);
+        some = true;
         if (policy_.pool == OwnedPolicy::none && may_leave(b)) evict(b);
         else keep(b);
-        b = next;
-    }
+    });
     return some;
 }
 

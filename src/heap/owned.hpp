@@ -83,7 +83,7 @@ private:
     static constexpr uint64_t in_use = 0x6f776e65642d6275, free_mark = 0x667265652d2d6275;
     // In front of the data. With the guard on a page is left in front, so that the data begin a page of their own.
     struct alignas(64) Block {
-        Block *newer, *older;   // in the pool; on the list of returned ones `older` alone
+        Block *newer, *older;   // in the pool; the first word links returned ones (returned.hpp)
         size_t capacity;        // of the data, in bytes
         uint64_t mark;
         int32_t maker;          // the rank of the node that allocated it
@@ -111,7 +111,6 @@ private:
     bool take_returned();
     bool made_here(const Block* b) const;
     bool may_leave(const Block* b) const;
-    std::atomic<uintptr_t>& returned_to(int rank) const { return *segment_->returned(rank); }
 
     bool quick_ = false;                 // the short paths may be taken: receiver pool, no guard
     Block *newest_ = nullptr, *oldest_ = nullptr;

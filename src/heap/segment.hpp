@@ -44,10 +44,8 @@ struct Segment {
     // Whether a pointer into that rank's slice may be followed here, and one into this rank's there. Ask when a message has come from
     // it: before, it may not have started.
     bool shares_heap(int rank) const { return heap != nullptr && heap->shared_with(rank); }
-    // Where the other ranks of the node put the buffers of that rank that they free (heap/owned.hpp); 0: nothing. Any rank.
-    std::atomic<uintptr_t>* returned(int rank) const {
-        return reinterpret_cast<std::atomic<uintptr_t>*>(lines + static_cast<size_t>(rank) * line);
-    }
+    // Where the other ranks of the node put the buffers of that rank that they free (heap/owned.hpp). Any rank.
+    Returned& returned(int rank) const { return *reinterpret_cast<Returned*>(lines + static_cast<size_t>(rank) * line); }
     static constexpr size_t line = 64;
 };
 

@@ -149,7 +149,6 @@ bool Arrivals::arrive_rts(int peer, const Header& h, const char* payload) {
 bool Arrivals::arrive_buffer(int peer, const Header& h, const char* payload) {
     const Given q = read<Given>(payload);
     if (WEFT_UNLIKELY(!g.lane.owned.is_shared(q.address, q.bytes))) damaged(peer, "the address of a buffer");
-    os::arrives(reinterpret_cast<void*>(q.address));
     bool stays = false;
     return arrive_given(g, peer, h, q, [&] { return !(stays = must_stay(peer, 0)); }) || (!stays && stay_without_memory(peer, 0));
 }

@@ -75,7 +75,6 @@ bool push_given(LaneGuard& g, int peer, Request& r) {
     h.source = r.comm->rank;
     h.tag = r.tag;
     h.context = context_of(r);
-    os::leaves(r.buf);
     l.commit(peer, cell, h);
     if (ack) ++state_of(g, peer).awaiting;
     else complete(g, r, bytes);

@@ -8,7 +8,6 @@
 //
 // Included by api/ and p2p/. As elsewhere, those that take a LaneGuard are under it, and the others take it themselves.
 #pragma once
-#include "os/annotate.hpp"
 #include "p2p/p2p.hpp"
 
 namespace weft::p2p {
@@ -54,7 +53,6 @@ WEFT_INLINE bool give_inline(Process& p, const Comm& c, const Buffer& b, Envelop
     h.source = c.rank;
     h.tag = e.tag;
     h.context = c.context;
-    os::leaves(b.base);
     l.shm.commit(to.index, o, cell, h);
     return true;
 }
@@ -71,7 +69,6 @@ WEFT_INLINE bool take_inline(Process& p, Comm& c, const Buffer& b, Envelope e, S
     if (WEFT_UNLIKELY(!is_wanted(g, c, e, in, n, given))) return false;
     const auto q = read<Given>(n.cell->payload);
     if (WEFT_UNLIKELY(q.bytes > type::bytes_of(b) || q.send != 0 || l.owned.guards())) return false;
-    os::arrives(reinterpret_cast<void*>(q.address));
     set_pointer(b.base, reinterpret_cast<void*>(q.address));
     fill(s, e.rank, n.cell->tag, q.bytes);
     l.shm.consumed(in, n);

@@ -84,9 +84,9 @@ private:
 };
 
 // Makes progress until `done()`. Calls it with no lock held, and never again once it was true, because it may consume what it finds.
-// `blocking`: the request that a blocking call waits for, or null.
-template <class Done>
-void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) {
+// `sleep(over)`: how to sleep, where messages do not end the wait; it may find that the wait is over.
+template <class Done, class Sleep>
+void progress_until(Process& p, Done&& done, const Request* blocking, Sleep&& sleep) {
     lane::Idler idler(*p.lane);
     bool told = false;
     for (bool over = done(); !over;) {
@@ -94,9 +94,7 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
             idler.moved();
         } else {
             const lane::Idler::Next next = idler.idle();
-            // Another thread may complete the request just before this one is registered as a sleeper, so `done` is tested last.
-            if (next == lane::Idler::Next::sleep)
-                lane::sleep_until_woken(*p.lane, p.lane->limits.longest_sleep_us, [&] { return progress(p) || (over = done()); });
+            if (next == lane::Idler::Next::sleep) sleep(over);
             else if (next == lane::Idler::Next::listen) {
                 check_wires(p);
                 if (!told) told = tell_if_asked(p, idler.waited_ns(), blocking);
@@ -104,6 +102,14 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) 
         }
         if (!over) over = done();
     }
+}
+// `blocking`: the request that a blocking call waits for, or null.
+template <class Done>
+void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) {
+    progress_until(p, done, blocking, [&](bool& over) {
+        // Another thread may complete the request just before this one is registered as a sleeper, so `done` is tested last.
+        lane::sleep_until_woken(*p.lane, p.lane->limits.longest_sleep_us, [&] { return progress(p) || (over = done()); });
+    });
 }
 
 // Makes `b`, which is dense, the buffer of `r`, as a count of bytes without a reference on its type. The caller sets Request::flat.

@@ -6,6 +6,7 @@
 #include "coll/calls.hpp"
 #include "comm/comm.hpp"
 #include "heap/heap.hpp"
+#include "heap/mapped.hpp"
 #include "obj/group.hpp"
 #include "obj/handles.hpp"
 #include "rma/messages.hpp"
@@ -64,9 +65,7 @@ bool shares_memory_with_all(const Process& p, const Comm& c) {
 }
 
 bool in_heap(const Process& p, const void* at, int64_t bytes) {
-    if (bytes == 0 || p.segment == nullptr) return bytes == 0;
-    const char* first = static_cast<const char*>(at);
-    return p.segment->in_heap(first) && p.segment->in_heap(first + bytes - 1);
+    return bytes == 0 || heap::is_mapped(p.segment, at, static_cast<uint64_t>(bytes));
 }
 
 // Everything of this process's own, before the others are asked.

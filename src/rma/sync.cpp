@@ -51,20 +51,7 @@ void sleep_on(Control& c) {
 }
 
 void lock_mapped(Process& p, Control& c, Held how) {
-    lane::Idler idler(*p.lane);
-    bool told = false;
-    while (!try_lock(c, how)) {
-        if (p2p::progress(p)) {
-            idler.moved();
-            continue;
-        }
-        const lane::Idler::Next next = idler.idle();
-        if (next == lane::Idler::Next::sleep) sleep_on(c);
-        else if (next == lane::Idler::Next::listen) {
-            p2p::check_wires(p);
-            if (!told) told = p2p::tell_if_asked(p, idler.waited_ns(), nullptr);
-        }
-    }
+    p2p::progress_until(p, [&] { return try_lock(c, how); }, nullptr, [&](bool&) { sleep_on(c); });
 }
 
 void unlock_mapped(Control& c, Held how) {
@@ -81,25 +68,26 @@ void lock_part(Process& p, Window& w, int target, Held how) {
 
 Buffer nothing() { return type::bytes_at(nullptr, 0); }
 
-// The ranks in the window of a group's members, by their place in the group.
-Err rank_in(const Window& w, const Group& g, int32_t member, int* rank) {
-    *rank = obj::rank_of(*w.comm->group, g.at(member));
-    return *rank != obj::undefined ? Err::ok : fail(Err::group, "rank %d of the group is not in the window", member);
-}
-
-Err check_group(const Window& w, const Group& g) {
-    int rank;
-    for (int32_t i = 0; i < g.size; i++) WEFT_TRY(rank_in(w, g, i, &rank));
+// The members of a group that takes part in an epoch, to be freed by free().
+Err find_members(const Window& w, const Group& g, Members** out) {
+    auto* m = static_cast<Members*>(malloc(sizeof(Members) + static_cast<size_t>(g.size) * sizeof(Member)));
+    if (m == nullptr) return fail(Err::no_mem, "no memory for an epoch of %d processes", g.size);
+    m->count = g.size;
+    for (int32_t i = 0; i < g.size; i++) {
+        m->all()[i] = {obj::rank_of(*w.comm->group, g.at(i)), nullptr};
+        if (m->all()[i].rank != obj::undefined) continue;
+        free(m);
+        return fail(Err::group, "rank %d of the group is not in the window", i);
+    }
+    *out = m;
     return Err::ok;
 }
 
 // A message without data to each member. Nobody waits for it.
-Err tell_all(Process& p, Window& w, const Group& g, Tag tag) {
-    for (int32_t i = 0; i < g.size; i++) {
-        int rank;
+Err tell_all(Process& p, Window& w, const Members& members, Tag tag) {
+    for (const Member& m : members) {
         Request* r = nullptr;
-        WEFT_TRY(rank_in(w, g, i, &rank));
-        WEFT_TRY(p2p::isend(p, *w.comm, nothing(), {rank, tag}, p2p::Mode::standard, &r));
+        WEFT_TRY(p2p::isend(p, *w.comm, nothing(), {m.rank, tag}, p2p::Mode::standard, &r));
         p2p::free_request(p, *r);
     }
     return Err::ok;
@@ -107,14 +95,12 @@ Err tell_all(Process& p, Window& w, const Group& g, Tag tag) {
 
 Err close_exposure(Process& p, Window& w) {
     Err e = Err::ok;
-    for (int32_t i = 0; w.completions != nullptr && i < w.exposed->size; i++) {
-        p2p::wait(p, *w.completions[i]);
-        const Err one = p2p::finish(p, *w.completions[i], nullptr);
+    for (Member& m : *w.exposed) {
+        p2p::wait(p, *m.completion);
+        const Err one = p2p::finish(p, *m.completion, nullptr);
         if (e == Err::ok) e = one;
     }
-    free(w.completions);
-    w.completions = nullptr;
-    obj::release(p, *w.exposed);
+    free(w.exposed);
     w.exposed = nullptr;
     return e;
 }
@@ -165,40 +151,36 @@ Err fence(Process& p, int assertion, Win& win) {
 
 Err post(Process& p, Group& group, int assertion, Win& win) {
     Window& w = window_of(win);
+    Members* members = nullptr;
     WEFT_TRY(check_assertion(assertion));
-    WEFT_TRY(check_group(w, group));
     if (w.exposed != nullptr) return fail(err_sync, "the window is exposed already: MPI_Win_wait comes first");
-    auto* awaited = static_cast<Request**>(calloc(static_cast<size_t>(group.size) + 1, sizeof(Request*)));
-    if (awaited == nullptr) return fail(Err::no_mem, "no memory for an epoch of %d processes", group.size);
-    for (int32_t i = 0; i < group.size; i++) {
-        int rank;
-        Err e = rank_in(w, group, i, &rank);
-        if (e == Err::ok) e = p2p::irecv(p, *w.comm, nothing(), {rank, completed_tag}, &awaited[i]);
-        if (e != Err::ok) {
-            cancel_receives(p, awaited, i);
-            free(awaited);
-            return e;
-        }
+    WEFT_TRY(find_members(w, group, &members));
+    for (Member& m : *members) {
+        const Err e = p2p::irecv(p, *w.comm, nothing(), {m.rank, completed_tag}, &m.completion);
+        if (e == Err::ok) continue;
+        for (Member* posted = members->begin(); posted != &m; posted++) cancel_receives(p, &posted->completion, 1);
+        free(members);
+        return e;
     }
     full_fence();
-    w.completions = awaited;
-    w.exposed = &group;
-    obj::retain(group);
-    return (assertion & MPI_MODE_NOCHECK) != 0 ? Err::ok : tell_all(p, w, group, posted_tag);
+    w.exposed = members;
+    return (assertion & MPI_MODE_NOCHECK) != 0 ? Err::ok : tell_all(p, w, *members, posted_tag);
 }
 
 Err start(Process& p, Group& group, int assertion, Win& win) {
     Window& w = window_of(win);
+    Members* members = nullptr;
     WEFT_TRY(check_assertion(assertion));
-    WEFT_TRY(check_group(w, group));
     if (w.accessed != nullptr) return fail(err_sync, "an epoch of access is open: MPI_Win_complete comes first");
-    for (int32_t i = 0; (assertion & MPI_MODE_NOCHECK) == 0 && i < group.size; i++) {
-        int rank;
-        WEFT_TRY(rank_in(w, group, i, &rank));
-        WEFT_TRY(p2p::recv(p, *w.comm, nothing(), {rank, posted_tag}, nullptr));
+    WEFT_TRY(find_members(w, group, &members));
+    Err e = Err::ok;
+    for (const Member& m : *members)
+        if ((assertion & MPI_MODE_NOCHECK) == 0 && e == Err::ok) e = p2p::recv(p, *w.comm, nothing(), {m.rank, posted_tag}, nullptr);
+    if (e != Err::ok) {
+        free(members);
+        return e;
     }
-    w.accessed = &group;
-    obj::retain(group);
+    w.accessed = members;
     open_epoch(w);
     return Err::ok;
 }
@@ -206,16 +188,11 @@ Err start(Process& p, Group& group, int assertion, Win& win) {
 Err complete(Process& p, Win& win) {
     Window& w = window_of(win);
     if (w.accessed == nullptr) return fail(err_sync, "no epoch of access is open: MPI_Win_start comes first");
-    Group& group = *w.accessed;
-    for (int32_t i = 0; i < group.size; i++) {
-        int rank;
-        WEFT_TRY(rank_in(w, group, i, &rank));
-        complete_accesses(p, w, rank);
-    }
-    const Err e = tell_all(p, w, group, completed_tag);
+    for (const Member& m : *w.accessed) complete_accesses(p, w, m.rank);
+    const Err e = tell_all(p, w, *w.accessed, completed_tag);
+    free(w.accessed);
     w.accessed = nullptr;
     close_epoch(w);
-    obj::release(p, group);
     return e;
 }
 
@@ -228,8 +205,8 @@ Err test(Process& p, Win& win, bool* flag) {
     Window& w = window_of(win);
     if (w.exposed == nullptr) return not_exposed();
     *flag = false;
-    for (int32_t i = 0; i < w.exposed->size; i++)
-        if (!p2p::test(p, *w.completions[i])) return Err::ok;
+    for (const Member& m : *w.exposed)
+        if (!p2p::test(p, *m.completion)) return Err::ok;
     *flag = true;
     return close_exposure(p, w);
 }

@@ -46,6 +46,20 @@ struct Region {
     int64_t bytes;
 };
 
+// A process that takes part in an epoch of MPI_Win_post or MPI_Win_start, and all of them.
+struct Member {
+    int32_t rank;           // in the window
+    Request* completion;    // MPI_Win_post's: the receive of what MPI_Win_complete sends
+};
+struct Members {
+    int64_t count;          // that follow
+    Member* all() { return reinterpret_cast<Member*>(this + 1); }
+    Member* begin() { return all(); }
+    Member* end() { return all() + count; }
+    const Member* begin() const { return const_cast<Members*>(this)->all(); }
+    const Member* end() const { return begin() + count; }
+};
+
 enum class Held : uint8_t { no, shared, alone };
 
 struct Window : Win {
@@ -62,9 +76,8 @@ struct Window : Win {
     bool fenced;                        // one of them is a fence's
     bool all_locked;
     Held* locks;                        // by rank
-    Group* accessed;                    // MPI_Win_start's; null: none
-    Group* exposed;                     // MPI_Win_post's; null: none
-    Request** completions;              // of `exposed`: the receives of what MPI_Win_complete sends; null: none are awaited
+    Members* accessed;                  // MPI_Win_start's; null: none
+    Members* exposed;                   // MPI_Win_post's; null: none
 
     int32_t size() const { return comm->size; }
 };
