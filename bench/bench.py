@@ -9,6 +9,7 @@
   weft bench part TEST [options]            partitioned communication: overhead, perceived bandwidth, availability,
                                             early-bird, Sweep3D and Halo3D
   weft bench heap [options]                 the applications of apps/: messages, ownership, shared memory, fused loops
+  weft bench apps [options]                 two applications at their limit of strong scaling, and the model of it
   weft bench run TEST [options]             one test of weft-bench on every library, interleaved
   weft bench list                           the libraries that can be measured here, and why others cannot
 """
@@ -18,7 +19,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from weft_bench import bars, busy, coll, heap, libraries, part, runner, sweep, threads  # noqa: E402
+from weft_bench import bars, busy, coll, heap, libraries, part, runner, studies, sweep, threads  # noqa: E402
 from weft_bench.text import median, number, size_name, spread, table  # noqa: E402
 
 
@@ -89,6 +90,11 @@ def run_heap(args):
     if args.sweep and "=" not in args.sweep:
         raise SystemExit("weft bench: --sweep takes NAME=VALUE,VALUE,...")
     return heap.run(args.root, args.only, args.apps, args.reps, args.out, args.sweep, args.caches, not args.no_picture)
+
+
+def run_apps(args):
+    return studies.run(args.root, args.only, args.studies, args.ranks, args.orders, args.elements, args.reps, args.out, args.report,
+                       not args.no_picture)
 
 
 def numbers(text):
@@ -173,6 +179,19 @@ def add_heap(commands):
     command.set_defaults(act=run_heap)
 
 
+def add_apps(commands):
+    command = commands.add_parser("apps", help="two application studies", description=studies.__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("--studies", type=some_of(studies.STUDIES), default=list(studies.STUDIES), help="sem, lj (both)")
+    command.add_argument("--ranks", type=numbers, default=[2], help="2, 4, 8, separated by commas (2)")
+    command.add_argument("--orders", type=numbers, default=studies.ORDERS, help="of the spectral elements (3,5,7)")
+    command.add_argument("--elements", type=size_range, default=studies.ELEMENTS, help="LO:HI of a rank, doubling (1:128)")
+    command.add_argument("--reps", type=int, default=7, help="launches of each library (7)")
+    command.add_argument("--report", type=pathlib.Path, help="write the page with all tables to this file")
+    add_output(command)
+    command.set_defaults(act=run_apps)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="weft bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -211,6 +230,7 @@ def main():
     add_threads(commands)
     add_part(commands)
     add_heap(commands)
+    add_apps(commands)
     one = commands.add_parser("run", help="one test on every library")
     one.add_argument("test")
     one.add_argument("-n", type=int, default=2, help="ranks (2)")

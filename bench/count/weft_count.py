@@ -261,6 +261,8 @@ def parse():
     parser.add_argument("--annotate", metavar="ROW", help="where the instructions of rows named like this go")
     parser.add_argument("--lines", action="store_true", help="with --annotate: line by line")
     parser.add_argument("--library", help="count this peer instead (mpich, impi, openmpi, openmpi-ucx)")
+    parser.add_argument("--classes", action="store_true",
+                        help="instead: what inlining saves applications, by where their datatypes come from (classes.py)")
     parser.add_argument("--keep", type=pathlib.Path, help="leave callgrind's files in this folder")
     args = parser.parse_args()
     args.root = args.root.resolve()
@@ -335,6 +337,9 @@ def main():
         print("weft count: valgrind is not installed", file=sys.stderr)
         return BROKEN
     with tempfile.TemporaryDirectory(prefix="weft-count-") as scratch:
+        if args.classes:
+            import classes  # which needs this module
+            return classes.run(args.root, args.keep or pathlib.Path(scratch), args.json)
         try:
             compiler = args.library or compiler_of(args.root / "lib" / "libmpi_abi.so.1")
             work = args.keep or pathlib.Path(scratch)

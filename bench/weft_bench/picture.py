@@ -213,8 +213,71 @@ def draw_heap(result, folder):
     save_figure(figure, result["caption"], folder / "heap.png")
 
 
+def middle_of(point, kind):
+    """{library: median} of a point's times."""
+    return {name: statistics.median(kinds[kind]) for name, kinds in point["samples"].items() if kinds[kind]}
+
+
+def draw_study_times(axis, result, points, dashes):
+    """Microseconds by size of a rank's part."""
+    for (series, name), dash in dashes.items():
+        line = [(p["per_rank"], p["samples"][name]["together"]) for p in points if p["series"] == series and p["samples"][name]["together"]]
+        if line:
+            plot_line(axis, name, f"{result['labels'][name]}, {series}", line, dash)
+
+
+def draw_study_gains(axis, result, points, dashes):
+    """Each peer's time by Weft's."""
+    for (series, name), dash in dashes.items():
+        line = [(p["per_rank"], middle_of(p, "together")) for p in points if p["series"] == series]
+        line = [(x, [m[name] / m["weft"]]) for x, m in line if name != "weft" and name in m and "weft" in m]
+        if line:
+            plot_line(axis, name, f"{result['labels'][name]}, {series}", line, dash)
+    axis.axhline(1, color="black", linewidth=0.8)
+
+
+def draw_study_efficiency(axis, result, points, dashes, ranks):
+    """Measured as points, the model as lines."""
+    models = {(m["series"], m["library"]): m for m in result["models"] if m["study"] == points[0]["study"] and m["ranks"] == ranks}
+    for (series, name), dash in dashes.items():
+        mine = [p for p in points if p["series"] == series]
+        found = [(p["per_rank"], middle_of(p, "alone")[name] / middle_of(p, "together")[name]) for p in mine
+                 if name in middle_of(p, "alone") and name in middle_of(p, "together")]
+        model = models.get((series, name))
+        if not found or not model:
+            continue
+        axis.plot(*zip(*found), "o", markersize=4, color=COLOURS.get(name, "black"))
+        xs = [mine[0]["per_rank"] * 2 ** (i / 4) for i in range(4 * 12) if mine[0]["per_rank"] * 2 ** (i / 4) <= mine[-1]["per_rank"]]
+        axis.plot(xs, [model["work_us"] * x / (model["work_us"] * x + model["overhead_us"]) for x in xs], linestyle=dash,
+                  color=COLOURS.get(name, "black"), label=f"{result['labels'][name]}, {series}")
+    axis.set_ylim(0, 1.05)
+
+
+def draw_apps(result, folder):
+    """For each study at the fewest ranks: times, gains over the peers, efficiency measured and by the model."""
+    by_study = {}
+    for point in sorted(result["points"], key=lambda p: (p["series"], p["per_rank"])):
+        by_study.setdefault(point["study"], []).append(point)
+    figure, axes = panels(range(3 * len(by_study)), 6.5 * 3 * len(by_study), 6.5)
+    for row, (study, points) in enumerate(by_study.items()):
+        ranks = min(p["ranks"] for p in points)
+        points = [p for p in points if p["ranks"] == ranks]
+        kinds = sorted({p["series"] for p in points})
+        dashes = {(series, name): DASHES[i] for i, series in enumerate(kinds) for name in result["labels"]}
+        mine, name = axes[3 * row:3 * row + 3], f"{study}, {ranks} ranks"
+        draw_study_times(mine[0], result, points, dashes)
+        draw_study_gains(mine[1], result, points, dashes)
+        draw_study_efficiency(mine[2], result, points, dashes, ranks)
+        ticks = {p["per_rank"]: p["per_rank"] for p in points if p["series"] == kinds[-1]}
+        for axis, title, log in zip(mine, ("time (us)", "time of a peer by Weft's", "parallel efficiency: measured, and the model"), (True, False, False)):
+            set_axes(axis, f"{name}: {title}", "grid points of a rank" if study == "sem" else "atoms of a rank", ticks, log)
+            axis.tick_params(axis="x", labelrotation=60, labelsize=7)
+            axis.legend(frameon=False, fontsize=7)
+    save_figure(figure, result["caption"], folder / "apps.png")
+
+
 DRAW = {"sweep": draw_sweep, "coll": draw_operations, "threads": draw_threads, "part": draw_part,
-        "heap": draw_heap}
+        "heap": draw_heap, "apps": draw_apps}
 
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as source:
