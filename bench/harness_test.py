@@ -17,9 +17,10 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "count")]
 import callgrind  # noqa: E402
+import classes  # noqa: E402
 import weft_count  # noqa: E402
 from weft_bench import bars, beside, busy, heap, interval, libraries, machine, rows, traces  # noqa: E402
-from weft_bench import coll, runner, session, sweep, text, threads  # noqa: E402
+from weft_bench import coll, runner, session, studies, studies_page, sweep, text, threads  # noqa: E402
 
 PROGRAMS = None
 
@@ -93,6 +94,61 @@ class Gains(unittest.TestCase):
     def test_a_sweep_is_weft_with_each_value(self):
         launches = heap.plan_of(["pool"], "WEFT_X=1,2")
         self.assertEqual([(launch.key, launch.env) for launch in launches], [("WEFT_X=1 pool", {"WEFT_X": "1"}), ("WEFT_X=2 pool", {"WEFT_X": "2"})])
+
+
+class Studies(unittest.TestCase):
+    """A library that takes 4 us besides the work of 0.5 us a point; a peer that takes 8."""
+    SIZES = (8, 64, 512)
+
+    def setUp(self):
+        found = [libraries.Library(n, n.upper(), [], pathlib.Path(), "") for n in ("weft", "peer")]
+        self.session = session.Session(found, None, 7)
+        self.points = [studies.Point("sem", "N = 2", 2, size) for size in self.SIZES]
+        for point in self.points:
+            for name, overhead in (("weft", 4), ("peer", 8)):
+                for rep in range(7):
+                    self.session.add(rep, name, point.key(studies.TOGETHER), overhead + 0.5 * point.per_rank)
+                    self.session.add(rep, name, point.key(studies.ALONE), 0.5 * point.per_rank)
+
+    def test_the_model_is_what_was_put_in(self):
+        model = studies.model_of(self.session, self.points, "peer")
+        self.assertEqual((model.overhead, model.work, model.half), (8, 0.5, 16))
+        self.assertEqual([studies.efficiency(self.session, p, "peer") for p in self.points], [model.efficiency(n) for n in self.SIZES])
+
+    def test_half_the_overhead_is_half_the_time_at_equal_energy(self):
+        mine, other = (studies.model_of(self.session, self.points, n) for n in ("weft", "peer"))
+        work = other.work * 64  # of a rank on P ranks; half of it on 2 P
+        self.assertEqual(2 * (mine.overhead + work / 2), other.overhead + work)
+
+    def test_gains_are_the_peers_time_by_ours(self):
+        self.assertEqual(studies.gain(self.session, self.points[0]), ("peer", 1.5, (1.5, 1.5)))
+        self.assertEqual(studies.gains_between(self.session, self.points, 1, 64), "1.11 to 1.50")
+        self.assertEqual(studies.gains_between(self.session, self.points, 1000, 2000), "-")
+
+    def test_records_are_told_apart(self):
+        sem = next(iter(studies.sem_launches([2], [5], (1, 4))))
+        self.assertEqual(studies.read_sem(sem, {"test": "work, 4 elements"}), (studies.Point("sem", "N = 5", 2, 500), studies.ALONE, 1))
+        together, alone = list(studies.lj_launches([4]))[:2]
+        self.assertEqual(studies.read_lj(together, {"test": "mpi application"}), (studies.Point("lj", "liquid", 4, 24), studies.TOGETHER, 1))
+        self.assertEqual(studies.read_lj(alone, {"test": "mpi application"})[1:], (studies.ALONE, 4))
+        self.assertIsNone(studies.read_lj(alone, {"test": "mpi rebuild"}))
+
+    def test_each_statement_has_its_finding(self):
+        sizes = {point: 8 for point in self.points}
+        self.assertEqual(len(studies.findings(self.session, sizes)), len(studies_page.STATEMENTS))
+
+
+class Classes(unittest.TestCase):
+    def found(self, *counts):
+        return {what: {stage: classes.Program(count, 0, 0) for stage, count in enumerate(each)} for what, each in zip(classes.CLASSES, counts)}
+
+    def test_each_class_falls_at_its_stage(self):
+        self.assertEqual(classes.breaches(self.found((70, 36, 36), (73, 22, 22), (73, 35, 22))), [])
+
+    def test_what_falls_elsewhere_is_told(self):
+        self.assertEqual(classes.breaches(self.found((70, 36, 30), (73, 22, 22), (73, 35, 22))), ["class 1 changes at stage 2"])
+        self.assertEqual(classes.breaches(self.found((70, 36, 36), (73, 35, 35), (73, 35, 35))),
+                         ["class 2 does not fall below class 3 at stage 1", "class 3 does not fall to class 2 at stage 2"])
 
 
 class Recordings(unittest.TestCase):

@@ -171,6 +171,25 @@ class Programs(unittest.TestCase):
         shown = self.harness("heap", "--apps", "halo", "--reps", 1, "--sweep", "WEFT_CREDIT=0,1000")
         self.assertIn("WEFT_CREDIT=1000 halo", shown)
 
+    def test_both_studies_have_tables_a_file_and_a_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder)
+            shown = self.harness("apps", "--orders", "3", "--elements", "1:2", "--reps", 1, "--out", folder, "--no-picture",
+                                 "--report", place / "page.md")
+            rows = (place / "apps.csv").read_text().splitlines()
+            page = (place / "page.md").read_text()
+        self.assertEqual([row.split(",")[:5] for row in rows[1:]],
+                         [["sem", "N = 3", "2", size, bytes_] for size, bytes_ in (("27", "128"), ("54", "224"))]
+                         + [["lj", "liquid", "2", atoms, row.split(",")[4]] for atoms, row in zip(("24", "100", "1000"), rows[3:])])
+        self.assertIn("\nmass matrix, N = 3, 2 ranks", shown)
+        self.assertIn("| lj, liquid, 2 ranks | Weft |", page)
+
+    def test_inlining_saves_each_class_what_it_must(self):
+        done = subprocess.run([sys.executable, "-B", str(HERE / "count" / "weft_count.py"), "--root", str(ROOT), "--classes"],
+                              capture_output=True, text=True, timeout=900)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(len(re.findall(r"\n[123] (?:derived|predefined).* -[0-9.]+ ", done.stdout)), 3, done.stdout)
+
     def test_the_rig_prints_a_table_for_each_condition(self):
         shown = self.harness("busy", "--ranks", "2,4", "--hogs", "0,1", "--reps", 1, "--window", 20)
         for ranks in (2, 4):

@@ -5,7 +5,7 @@ import platform
 
 from . import runner
 
-OURS = ("WEFT_PEERS", "WEFT_BENCH_ROOT")  # say where things are, not how the library behaves
+OURS = ("WEFT_PEERS", "WEFT_BENCH_ROOT", "WEFT_INCLUDE")  # say where things are, not how the library behaves
 
 
 def cpu_name():

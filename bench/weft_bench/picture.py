@@ -218,10 +218,11 @@ def middle_of(point, kind):
     return {name: statistics.median(kinds[kind]) for name, kinds in point["samples"].items() if kinds[kind]}
 
 
-def draw_study_times(axis, result, points, dashes):
-    """Microseconds by size of a rank's part."""
+def draw_study_rates(axis, result, points, dashes):
+    """Grid-point iterations, or atom steps, of a rank per second, in millions."""
     for (series, name), dash in dashes.items():
-        line = [(p["per_rank"], p["samples"][name]["together"]) for p in points if p["series"] == series and p["samples"][name]["together"]]
+        line = [(p["per_rank"], [p["per_rank"] / us for us in p["samples"][name]["together"]]) for p in points if p["series"] == series]
+        line = [(x, values) for x, values in line if values]
         if line:
             plot_line(axis, name, f"{result['labels'][name]}, {series}", line, dash)
 
@@ -253,26 +254,34 @@ def draw_study_efficiency(axis, result, points, dashes, ranks):
     axis.set_ylim(0, 1.05)
 
 
+def draw_study(axes, result, study, points):
+    ranks = min(p["ranks"] for p in points)
+    points = [p for p in points if p["ranks"] == ranks]
+    kinds = sorted({p["series"] for p in points})
+    dashes = {(series, name): DASHES[i % len(DASHES)] for i, series in enumerate(kinds) for name in result["labels"]}
+    draw_study_rates(axes[0], result, points, dashes)
+    draw_study_gains(axes[1], result, points, dashes)
+    draw_study_efficiency(axes[2], result, points, dashes, ranks)
+    sizes = [p["per_rank"] for p in points]
+    ticks = {n: n for n in (10, 30, 100, 300, 1000, 3000, 10000, 30000) if min(sizes) <= n <= max(sizes)}
+    unit, of = ("grid points", "point iterations") if study == "sem" else ("atoms", "atom steps")
+    for axis, title in zip(axes, (f"million {of} per CPU-second", "time of a peer by Weft's", "parallel efficiency: measured, and the model")):
+        set_axes(axis, f"{study}, {ranks} ranks: {title}", f"{unit} of a rank", ticks, log=axis is axes[0])
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(frameon=False, fontsize=6)
+
+
 def draw_apps(result, folder):
-    """For each study at the fewest ranks: times, gains over the peers, efficiency measured and by the model."""
+    """A row for each study, at the fewest ranks: its metric, gains over the peers, efficiency."""
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
     by_study = {}
     for point in sorted(result["points"], key=lambda p: (p["series"], p["per_rank"])):
         by_study.setdefault(point["study"], []).append(point)
-    figure, axes = panels(range(3 * len(by_study)), 6.5 * 3 * len(by_study), 6.5)
-    for row, (study, points) in enumerate(by_study.items()):
-        ranks = min(p["ranks"] for p in points)
-        points = [p for p in points if p["ranks"] == ranks]
-        kinds = sorted({p["series"] for p in points})
-        dashes = {(series, name): DASHES[i] for i, series in enumerate(kinds) for name in result["labels"]}
-        mine, name = axes[3 * row:3 * row + 3], f"{study}, {ranks} ranks"
-        draw_study_times(mine[0], result, points, dashes)
-        draw_study_gains(mine[1], result, points, dashes)
-        draw_study_efficiency(mine[2], result, points, dashes, ranks)
-        ticks = {p["per_rank"]: p["per_rank"] for p in points if p["series"] == kinds[-1]}
-        for axis, title, log in zip(mine, ("time (us)", "time of a peer by Weft's", "parallel efficiency: measured, and the model"), (True, False, False)):
-            set_axes(axis, f"{name}: {title}", "grid points of a rank" if study == "sem" else "atoms of a rank", ticks, log)
-            axis.tick_params(axis="x", labelrotation=60, labelsize=7)
-            axis.legend(frameon=False, fontsize=7)
+    figure, rows = pyplot.subplots(len(by_study), 3, figsize=(18, 6 * len(by_study)), squeeze=False)
+    for axes, (study, points) in zip(rows, by_study.items()):
+        draw_study(axes, result, study, points)
     save_figure(figure, result["caption"], folder / "apps.png")
 
 

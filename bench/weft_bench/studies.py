@@ -252,13 +252,48 @@ def write_csv(path, session, sizes):
                                      efficiency(session, point, lib.name), rate(point, time), len(found)])
 
 
+def gains_between(session, points, low, high):
+    """The best peer's time by Weft's for parts of that size: "1.20 to 1.31", one number, or "-"."""
+    values = [g[1] for p in points if low <= p.per_rank <= high and (g := gain(session, p))]
+    return "-" if not values else number(values[0]) if len(values) == 1 else f"{number(min(values))} to {number(max(values))}"
+
+
+def findings(session, sizes):
+    """What the page puts beside the paper's statements, in their order: of the fewest ranks."""
+    fewest = min(p.ranks for p in sizes)
+    series = {(study, name): points for (study, name, ranks), points in series_of(sizes).items() if ranks == fewest}
+    sem = {name: points for (study, name), points in series.items() if study == "sem"}
+
+    def each(of):
+        return "; ".join(f"{name}: {of(points)}" for name, points in sem.items()) or "-"
+
+    def largest_rate(points):
+        time = session.middle(points[-1].key(TOGETHER))
+        return number(rate(points[-1], time)) if time else "-"
+
+    def half(points):
+        m = model_of(session, points, "weft")
+        return number(m.half) if m else "-"
+
+    liquid = series.get(("lj", "liquid"), [])[:1]
+    shares = [f"{lib.label}: {e:.2f}" for p in liquid for lib in session.found if (e := efficiency(session, p, lib.name))]
+    return [each(lambda points: gains_between(session, points, 100, 1000)), each(lambda points: gains_between(session, points[-1:], 0, 1e9)),
+            each(lambda points: f"{gains_between(session, points[1:2], 0, 1e9)} to {gains_between(session, points[:1], 0, 1e9)}"),
+            each(largest_rate), each(half), "; ".join(shares) or "-"]
+
+
 def write_page(report, session, caption, sizes, names, picture):
     sections = [(title_of(*key), [times_table(session, points, sizes, names), model_table(session, points, names)])
                 for key, points in series_of(sizes).items()]
-    halves = [[f"{m['study']}, {m['series']}, {m['ranks']} ranks", session.labels[m["library"]], number(m["overhead_us"]), number(m["work_us"]),
-               number(m["half"])] for m in models(session, sizes)]
+    found = models(session, sizes)
+    ours = {(m["study"], m["series"], m["ranks"]): m["overhead_us"] for m in found if m["library"] == "weft"}
+    halves = []
+    for m in found:
+        mine = ours.get((m["study"], m["series"], m["ranks"]))
+        halves.append([f"{m['study']}, {m['series']}, {m['ranks']} ranks", session.labels[m["library"]], number(m["overhead_us"]),
+                       number(m["work_us"], 4), number(m["half"]), number(m["overhead_us"] / mine) if mine else "-"])
     command = " ".join(["weft bench", *sys.argv[1:]])
-    studies_page.write(report, command, caption, sorted({p.ranks for p in sizes}), sections, halves, picture)
+    studies_page.write(report, command, caption, sorted({p.ranks for p in sizes}), sections, findings(session, sizes), halves, picture)
 
 
 def run(root, only, studies, ranks, orders, elements, reps, out, report=None, pictures=True):
