@@ -66,7 +66,7 @@ def sem_launches(ranks, orders, elements):
     for p in ranks:
         for order in orders:
             yield Launch(f"sem N={order}, {p} ranks", p, "weft-sem",
-                         ("--order", order, "--elements", f"{elements[0]}:{elements[1]}", "-r", 3, "-t", 15), f"N = {order}")
+                         ("--order", order, "--elements", f"{elements[0]}:{elements[1]}", "-r", 3, "-t", 8, "--no-check"), f"N = {order}")
 
 
 def lj_launches(ranks):
@@ -97,13 +97,16 @@ def read_lj(launch, line):
     return (launch.of, TOGETHER, 1) if launch.ranks > 1 else (launch.of, ALONE, launch.of.ranks)
 
 
-def measure(session, points, launch, rep):
-    args = launch.args
-    if launch.program == "weft-sem" and rep > 0:
-        args = (*args, "--no-check")   # the first launch has compared with a serial run
+def verify(session, launch):
+    """weft-sem against a serial solve, before all times; weft-lj does that at each start."""
+    order = launch.args[1]
+    each_library(session, 0, f"{launch.key}, verified",
+                 lambda library: runner.bench(library, launch.ranks, ["--order", order, "--elements", "1:8", "--check"], 300, program=launch.program))
 
+
+def measure(session, points, launch, rep):
     def one(library):
-        for line in runner.bench(library, launch.ranks, args, 300, program=launch.program):
+        for line in runner.bench(library, launch.ranks, launch.args, 300, program=launch.program):
             read = (read_sem if launch.program == "weft-sem" else read_lj)(launch, line)
             value, pace = at_one_pace(line)
             if read is None or value is None:
@@ -120,6 +123,9 @@ def measure_all(session, launches):
     """{point: bytes of its largest message}"""
     points = {}
     session.progress = Progress(session.reps * len(launches))
+    for launch in launches:
+        if launch.program == "weft-sem":
+            verify(session, launch)
     for rep in range(session.reps):
         for launch in launches:
             measure(session, points, launch, rep)
