@@ -235,6 +235,7 @@ def draw_study_gains(axis, result, points, dashes):
         if line:
             plot_line(axis, name, f"{result['labels'][name]}, {series}", line, dash)
     axis.axhline(1, color="black", linewidth=0.8)
+    axis.set_ylim(0, min(4, axis.get_ylim()[1]))  # what is beyond stands in the table
 
 
 def draw_study_efficiency(axis, result, points, dashes, ranks):

@@ -29,6 +29,7 @@ CPU-second; a liquid's is atom steps per CPU-second.
 **The model** is the paper's: T_P = O + W / P. W / P is measured as the same work by the same ranks at the same time, each on a mesh of its own
 (mass matrix), or as a P-th of the time that one rank takes for the whole box (liquid). O is what is left of the time: messages, packing, waiting for
 each other. *Efficiency* is W / (W + P O) of these measured values. *Model* takes one O, that of the smallest problem, and the work of a point from the largest.
+A dash stands for an O below what can be told from the work.
 At a given efficiency, a library with half the O runs the same problem on twice the ranks in half the time, for the same energy: energy is
 c P T_P = c (P O + W).
 
