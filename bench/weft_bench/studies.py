@@ -26,12 +26,12 @@ TOGETHER, ALONE = "together", "alone"   # a rank's time among the others, and th
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of a program; `of` is the point that all its records belong to, None where each tells its own."""
+    """One start of a program. weft-sem: of one order, a point for each of its records; weft-lj: all records belong to the point `of`."""
     key: str
     ranks: int
     program: str
     args: tuple
-    series: str = ""
+    order: int = 0
     of: object = None
 
 
@@ -66,7 +66,7 @@ def sem_launches(ranks, orders, elements):
     for p in ranks:
         for order in orders:
             yield Launch(f"sem N={order}, {p} ranks", p, "weft-sem",
-                         ("--order", order, "--elements", f"{elements[0]}:{elements[1]}", "-r", 3, "-t", 8, "--no-check"), f"N = {order}")
+                         ("--order", order, "--elements", f"{elements[0]}:{elements[1]}", "-r", 3, "-t", 8, "--no-check"), order)
 
 
 def lj_launches(ranks):
@@ -85,8 +85,7 @@ def plan_of(studies, ranks, orders, elements):
 def read_sem(launch, line):
     """What a record of weft-sem is: "iteration, 8 elements"."""
     kind, _, elements = line["test"].partition(", ")
-    order = int(launch.args[1])
-    point = Point("sem", launch.series, launch.ranks, int(elements.split()[0]) * order ** 3)
+    point = Point("sem", f"N = {launch.order}", launch.ranks, int(elements.split()[0]) * launch.order ** 3)
     return point, TOGETHER if kind == "iteration" else ALONE, 1
 
 
@@ -98,10 +97,9 @@ def read_lj(launch, line):
 
 
 def verify(session, launch):
-    """weft-sem against a serial solve, before all times; weft-lj does that at each start."""
-    order = launch.args[1]
-    each_library(session, 0, f"{launch.key}, verified",
-                 lambda library: runner.bench(library, launch.ranks, ["--order", order, "--elements", "1:8", "--check"], 300, program=launch.program))
+    """weft-sem against a serial solve, before all times, which a library that fails does not get; weft-lj does that at each start."""
+    args = ["--order", launch.order, "--elements", "1:8", "--check"]
+    each_library(session, 0, launch.key, lambda library: runner.bench(library, launch.ranks, args, 300, program=launch.program))
 
 
 def measure(session, points, launch, rep):
