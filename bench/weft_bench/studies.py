@@ -90,10 +90,10 @@ def read_sem(launch, line):
 
 
 def read_lj(launch, line):
-    """One rank alone does the work of all; None for what is no whole step."""
+    """One rank alone does the work that else the CPUs share; None for what is no whole step."""
     if line["test"] != "mpi application":
         return None
-    return (launch.of, TOGETHER, 1) if launch.ranks > 1 else (launch.of, ALONE, launch.of.ranks)
+    return (launch.of, TOGETHER, 1) if launch.ranks > 1 else (launch.of, ALONE, min(launch.of.ranks, len(runner.cpus())))
 
 
 def verify(session, launch):
