@@ -20,7 +20,7 @@ COLL_HOGS = {"allreduce 8 B": ("allreduce", 8), "bcast 64 KiB": ("bcast", 64 << 
 GIVEN = (8, 4 << 10, 64 << 10, 1 << 20)
 LEVELS = [(level, [test, "-m", "8:8", "-r", 3, "--level", level])
           for test in ("latency", "rate") for level in ("single", "multiple")]
-SMALL = (8, 4 << 10)
+SMALL = (8, 32 << 10)
 SMALL_RANKS = (2, 8, 32)
 BUSY_RANKS = (2, 8)
 BUSY = (("pingpong", 8, "us"), ("flood", 8, "ms"), ("allreduce", 8, "us"), ("halo", 65536, "us"),

@@ -37,8 +37,11 @@ lane::Limits limits_of(const Settings& s, const boot::Job& job) {
     const lane::Machine machine = lane::know_machine();
     const auto chosen = [](int64_t setting, bool automatic) { return setting == 0 ? automatic : setting == 2; };
     const int64_t eager_max = s.eager_max > s.inline_max ? s.eager_max : s.inline_max;   // what fits a cell is sent eagerly
+    int64_t chunk_max = lane::least_fragment;
+    for (const int64_t other : {eager_max, s.mapped_min - 1})
+        if (other < chunk_max) chunk_max = other;
     return lane::Limits{
-        static_cast<int32_t>(s.inline_max), static_cast<int32_t>(eager_max), static_cast<int32_t>(s.fragment),
+        static_cast<int32_t>(s.inline_max), static_cast<int32_t>(eager_max), static_cast<int32_t>(chunk_max), static_cast<int32_t>(s.fragment),
         static_cast<int32_t>(s.block), s.credit,
         shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
         s.cma != 0, s.mapped_min, s.mapped_both, static_cast<uint32_t>(s.mapped_block), chosen(s.large, machine.split_cma),

@@ -24,6 +24,8 @@ namespace weft::lane {
 
 // Bytes from which on a rendezvous may be faster; smaller messages are always sent eagerly, unless over credit.
 inline constexpr int64_t rendezvous_min = 64 * 1024;
+// Fragments are whole pages, so an eager message of so many bytes has one, whatever the settings and the wire.
+inline constexpr int64_t least_fragment = 4096;
 
 // An unexpected message's nodes in the buckets for wildcards (UnexpectedTable::by_wildcards).
 struct WildNodes {
@@ -64,6 +66,7 @@ static_assert(sizeof(Unexpected) <= 160, "10^6 unexpected messages are held to 2
 struct Limits {               // set once at start, from control variables
     int32_t inline_max;
     int32_t eager_max;        // largest eager message; from rendezvous_min on only if that is faster for the receiver
+    int32_t chunk_max;        // largest message that is eager and one fragment wherever it lies; see p2p::send_chunk()
     int32_t fragment;         // smallest fragment of an eager message, in bytes
     int32_t block;            // bytes per block of a pipelined copy
     int64_t credit;           // bytes of unexpected messages kept per peer; beyond it the peer's sends wait for their match

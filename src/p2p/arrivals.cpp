@@ -91,6 +91,13 @@ bool Arrivals::keep_first(int peer, const Header& h, const EagerFirst& f) {
 
 bool Arrivals::arrive_first(int peer, const Header& h, const char* payload, const char* chunk) {
     const EagerFirst f = read<EagerFirst>(payload);
+    if (WEFT_LIKELY(f.ref.bytes == f.bytes && (h.flags & wants_ack) == 0)) {   // all of it
+        if (Request* r = take_plain(h.context, h.source, h.tag, f.bytes); WEFT_LIKELY(r != nullptr)) {
+            g.lane.shm.copy_out(r->buf, chunk, f.ref.bytes);
+            complete_plain(*r, f.bytes);
+            return true;
+        }
+    }
     if (Request* r = match_posted(g, h); r != nullptr) {
         set_matched(g, *r, h, f.bytes);
         lane::PeerState& from = state_of(g, peer);

@@ -12,26 +12,13 @@ struct Arrivals {
     // The common case: an inline message without an SSEND_ACK, for a receive that is older than all wildcards, the first of its bucket,
     // dense and large enough. ≤ 55 instructions, no call.
     WEFT_INLINE bool take(uint64_t w, const wire::Cell& c) {
-        Lane& l = g.lane;
         if (WEFT_UNLIKELY((w & 0xff00ff00) != static_cast<uint64_t>(eager) << 8)) return false;
-        const int32_t source = wire::Cell::source_of(w);
-        Fifo& f = l.posted.bucket(lane::hash_of(c.context, source, c.tag));
-        auto* r = static_cast<Request*>(f.head);
         const int64_t n = wire::Cell::bytes_of(w);
+        Request* r = take_plain(c.context, wire::Cell::source_of(w), c.tag, n);
         if (WEFT_UNLIKELY(r == nullptr)) return false;
-        if (WEFT_LIKELY(has_key(*r, c.context, source, c.tag))) {
-            if (WEFT_UNLIKELY(!r->receives_plainly() || n > r->count)) return false;
-            f.head = r->next;
-        } else if (r->next == nullptr || (r = take_behind(g, c.context, source, c.tag, n)) == nullptr) {
-            return false;
-        }
         if (n > wire::inline_bytes) __builtin_unreachable();
-        --l.posted_count;
         copy_small(r->buf, c.payload, static_cast<size_t>(n));
-        r->count = n;
-        // Release: pairs with Request::done(). The owner may free it from here on.
-        r->state.store(Request::complete, std::memory_order_release);
-        lane::wake_sleepers(l);
+        complete_plain(*r, n);
         return true;
     }
 
@@ -39,6 +26,28 @@ struct Arrivals {
     bool arrive(int peer, const wire::Header& h, const char* payload, const char* chunk);
 
 private:
+    // Unlinks the receive that a message of `n` bytes matches, if it is older than all wildcards, dense and large enough; else null.
+    WEFT_INLINE Request* take_plain(uint32_t context, int32_t source, int32_t tag, int64_t n) {
+        Lane& l = g.lane;
+        Fifo& f = l.posted.bucket(lane::hash_of(context, source, tag));
+        auto* r = static_cast<Request*>(f.head);
+        if (WEFT_UNLIKELY(r == nullptr)) return nullptr;
+        if (WEFT_LIKELY(has_key(*r, context, source, tag))) {
+            if (WEFT_UNLIKELY(!r->receives_plainly() || n > r->count)) return nullptr;
+            f.head = r->next;
+        } else if (r->next == nullptr || (r = take_behind(g, context, source, tag, n)) == nullptr) {
+            return nullptr;
+        }
+        --l.posted_count;
+        return r;
+    }
+    // Completes such a receive, whose fields name source and tag already.
+    WEFT_INLINE void complete_plain(Request& r, int64_t n) {
+        r.count = n;
+        // Release: pairs with Request::done(). The owner may free it from here on.
+        r.state.store(Request::complete, std::memory_order_release);
+        lane::wake_sleepers(g.lane);
+    }
     bool must_stay(int peer, int64_t bytes);
     WEFT_COLD bool drains_beyond_credit(int peer);
     WEFT_COLD bool stay_without_memory(int peer, int64_t bytes);

@@ -32,6 +32,7 @@ public:
     void enter(Process& p, int64_t both, uint32_t block) const {
         p.lane->segment = &segment_;
         p.lane->limits.mapped_min = 64;
+        p.lane->limits.chunk_max = 63;
         p.lane->limits.mapped_both = both;
         p.lane->limits.mapped_block = block;
         barrier(p);

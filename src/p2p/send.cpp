@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "heap/mapped.hpp"
 #include "p2p/eager.hpp"
 #include "p2p/p2p.hpp"
@@ -35,6 +37,29 @@ namespace {
 
 bool needs_request(Protocol chosen) { return chosen == Protocol::queued || chosen > Protocol::eager; }
 
+// The short path of a message that does not fit its cell, but one fragment: no call but for the copy. It is taken where choose() would
+// choose Protocol::eager without asking anybody: the ring and the block have room, nothing is queued, and the peer is within its credit.
+// False: nothing happened.
+WEFT_INLINE bool send_chunk(LaneGuard& g, const obj::Route& to, const Comm& c, const Buffer& b, int64_t bytes, Envelope e) {
+    Lane& l = g.lane;
+    if (WEFT_UNLIKELY(bytes > l.limits.chunk_max || bytes <= to.inline_max || to.way != obj::Route::shm || !b.dense())) return false;
+    wire::shm::Shm::Out& o = l.shm.to(to.index);
+    wire::Cell* cell = l.shm.reserve_known(o);   // none where sends are queued
+    if (WEFT_UNLIKELY(cell == nullptr || o.over_credit != 0)) return false;
+    EagerFirst f;
+    char* chunk = l.shm.reserve_bulk_known(to.index, o, static_cast<uint32_t>(bytes), &f.ref);
+    if (WEFT_UNLIKELY(chunk == nullptr)) return false;
+    memcpy(chunk, b.data(), static_cast<size_t>(bytes));
+    l.shm.written(to.index, chunk, static_cast<size_t>(bytes));
+    f.bytes = bytes;
+    f.send = 0;
+    memcpy(cell->payload, &f, sizeof f);
+    ++l.counters.other_cells;
+    ++l.counters.sent_eager;
+    l.shm.commit(to.index, o, cell, wire::Header{eager_first, sizeof f, wire::has_bulk, c.rank, e.tag, c.context + e.coll});
+    return true;
+}
+
 // Sends a message that needs no request. False: its wire does not take all of it now.
 bool send_whole(LaneGuard& g, const obj::Route& to, Protocol chosen, const Comm& c, const Buffer& b, int64_t bytes, Envelope e) {
     if (chosen == Protocol::nobody) return true;
@@ -68,6 +93,7 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     Request r{};
     {
         LaneGuard g(lane_of(p, c, e.tag, Direction::send));
+        if (m != Mode::synchronous && send_chunk(g, to, c, b, bytes, e)) return Err::ok;
         const Protocol chosen = choose(g.lane, to, b, bytes, m == Mode::synchronous, Call::blocking);
         if (chosen == Protocol::bad) return no_such_rank(e.rank);
         if (!needs_request(chosen) && send_whole(g, to, chosen, c, b, bytes, e)) return Err::ok;
@@ -83,6 +109,10 @@ Err isend_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out)
     const obj::Route& to = c.routes[e.rank];
     const int64_t bytes = b.bytes();
     LaneGuard g(lane_of(p, c, e.tag, Direction::send));
+    if (m != Mode::synchronous && send_chunk(g, to, c, b, bytes, e)) {
+        *out = &p.sent_request;
+        return Err::ok;
+    }
     const Protocol chosen = choose(g.lane, to, b, bytes, m == Mode::synchronous, Call::nonblocking);
     if (chosen == Protocol::bad) return no_such_rank(e.rank);
     if (!needs_request(chosen) && send_whole(g, to, chosen, c, b, bytes, e)) {

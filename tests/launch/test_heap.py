@@ -35,13 +35,14 @@ class Heap(LaunchTest):
     def test_unmodified_programs(self):
         r = self.run_job("--shared-heap", "-n", 2, "sh", "-c", "echo $WEFT_RANK | cat | sort; ls / > /dev/null; true")
         self.assertEqual((r.status, sorted(r.out.split())), (0, ["0", "1"]), r)
-        addresses = "import ctypes; m = ctypes.CDLL(None).malloc; m.restype = ctypes.c_void_p; print(m(ctypes.c_size_t(100)))"
+        # A line in one write: lines of several ranks keep apart then, however Python is told to buffer.
+        addresses = "import ctypes, os; m = ctypes.CDLL(None).malloc; m.restype = ctypes.c_void_p; os.write(1, b'%d%c' % (m(ctypes.c_size_t(100)), 10))"
         r = self.run_job("--shared-heap", "-n", 3, sys.executable, "-c", addresses)
         blocks = [int(word) for word in r.out.split()]
         self.assertEqual(r.status, 0, r)
         self.assertTrue(len(set(blocks)) == 3 and all(b in IN_SLICE for b in blocks), r)
         # Children of a rank, by fork and otherwise; descriptors closed before the program starts.
-        children = "import os, subprocess; subprocess.run(['true'], check=True); pid = os.fork(); pid or os._exit(7); print(os.waitpid(pid, 0)[1] >> 8)"
+        children = "import os, subprocess; subprocess.run(['true'], check=True); pid = os.fork(); pid or os._exit(7); os.write(1, b'%d%c' % (os.waitpid(pid, 0)[1] >> 8, 10))"
         r = self.run_job("--shared-heap", "-n", 2, sys.executable, "-c", children)
         self.assertEqual((r.status, r.out.split()), (0, ["7", "7"]), r)
         r = self.run_job("--shared-heap", "-n", 2, sys.executable, "-c", f"import os; os.closerange(3, 100); os.execvp('{sys.executable}', ['python3', '-c', '''{addresses}'''])")

@@ -29,10 +29,8 @@ void Pool::close() {
 }
 
 uint32_t Pool::reserve(Pair& p, uint32_t bytes) {
-    const uint32_t room = round_line(bytes);
-    if (p.used + room > block_bytes && !next_block(p)) return nowhere;
-    p.reserved = p.used + room;
-    return p.current * block_bytes + p.used;
+    if (p.used + round_line(bytes) > block_bytes && !next_block(p)) return nowhere;
+    return reserve_here(p, bytes);
 }
 
 bool Pool::has_room(Pair& p, uint32_t chunks, uint32_t bytes) {

@@ -54,6 +54,13 @@ public:
     // Offset in the pool of room for `bytes` (1 to block_bytes) for the pair's next chunk; nowhere: there is no room now.
     // The room counts as used only after commit().
     uint32_t reserve(Pair&, uint32_t bytes);
+    // The same in the current block alone, so without a call.
+    WEFT_INLINE static uint32_t reserve_here(Pair& p, uint32_t bytes) {
+        const uint32_t end = p.used + round_line(bytes);
+        if (WEFT_UNLIKELY(end > block_bytes)) return nowhere;
+        p.reserved = end;
+        return p.current * block_bytes + p.used;
+    }
     // Marks the chunk reserved last as used: the pair's cell at `tail` - 1 refers to it.
     void commit(Pair& p) {
         p.used = p.reserved;

@@ -81,18 +81,6 @@ bool Shm::refresh(int peer) {
     return true;
 }
 
-char* Shm::reserve_bulk(int peer, size_t bytes, BulkRef* ref) {
-    Out& o = to(peer);
-    In& i = from(peer);
-    o.awaited = i.heard;
-    i.heard = false;
-    const auto n = static_cast<uint32_t>(bytes);
-    const uint32_t at = pool.reserve(o.blocks, n);
-    if (at == Pool::nowhere) return nullptr;
-    *ref = BulkRef{at, n};
-    return pool_base_ + at;
-}
-
 bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
     if (reserve(peer) == nullptr) return false;
     Out& o = to(peer);

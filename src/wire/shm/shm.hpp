@@ -100,7 +100,14 @@ struct Shm {
     }
 
     // `bytes` <= largest_chunk.
-    char* reserve_bulk(int peer, size_t bytes, BulkRef* ref);
+    char* reserve_bulk(int peer, size_t bytes, BulkRef* ref) {
+        Out& o = to(peer);
+        return chunk_of(peer, o, static_cast<uint32_t>(bytes), pool.reserve(o.blocks, static_cast<uint32_t>(bytes)), ref);
+    }
+    // The same without looking for a block, so without a call.
+    WEFT_INLINE char* reserve_bulk_known(int peer, Out& o, uint32_t bytes, BulkRef* ref) {
+        return chunk_of(peer, o, bytes, Pool::reserve_here(o.blocks, bytes), ref);
+    }
     // Call after writing the chunk reserved last. If it is small (demoted_bytes) and `peer` seems to wait for it, its lines are demoted
     // to the shared cache, where the reader's loads are faster. Larger chunks gain nothing, as their loads overlap; streams lose.
     WEFT_INLINE void written(int peer, const char* chunk, size_t bytes) {
@@ -160,9 +167,9 @@ struct Shm {
     bool poll_from(In& i, S&& sink) {
         uint32_t h = i.head.load(std::memory_order_relaxed);
         const uint32_t start = h;
-        // Prefetches the line four cells ahead while this one is handled; not needed where the reader claims lines, which keeps them in
-        // its cache. (At the end of a lap that is a line of another ring; masking the index would cost more than the useless prefetch.)
-        const size_t ahead = claim.on ? 0 : 4 * sizeof(Cell);
+        // Prefetches the line four cells ahead while this one is handled. (At the end of a lap that is a line of another ring; masking the
+        // index would cost more than the useless prefetch.)
+        constexpr size_t ahead = 4 * sizeof(Cell);
         while (h - start < burst) {
             const Next n = look_at(i, h);
             if (!n.here()) break;
@@ -261,6 +268,14 @@ struct Shm {
 
 private:
     bool refresh(int peer);
+    WEFT_INLINE char* chunk_of(int peer, Out& o, uint32_t bytes, uint32_t at, BulkRef* ref) {
+        if (WEFT_UNLIKELY(at == Pool::nowhere)) return nullptr;
+        In& i = from(peer);
+        o.awaited = i.heard;
+        i.heard = false;
+        *ref = BulkRef{at, bytes};
+        return pool_base_ + at;
+    }
     // Publishes at once that a chunk has been read: the writer may wait for this block.
     void tell_chunk_read(In& i) {
         i.heard = true;
