@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { put, get, fetch, swap, accumulate, passive, bare_store, bare_fetch, bare_swap, bare_copy, kinds };
+enum { put, get, fetch, swap, accumulate, passive, bare_store, bare_fetch, bare_swap, bare_copy, bare_load, kinds };
 
 static const char *const names[kinds] = {"put and flush", "get and flush", "fetch and op", "compare and swap", "accumulate and flush",
-                                         "lock, put, unlock", "bare store", "bare fetch", "bare swap", "bare copy"};
+                                         "lock, put, unlock", "bare store", "bare fetch", "bare swap", "bare copy", "bare load"};
 
 typedef struct Rma {
     const World *w;
@@ -59,6 +59,10 @@ static inline __attribute__((always_inline)) void operate(Rma *r, int kind, size
         memcpy(r->shared, r->mine, bytes);
         __asm__ volatile("" : : "r"(r->shared), "r"(r->mine) : "memory");
         break;
+    case bare_load:
+        memcpy(r->mine, r->shared, bytes);
+        __asm__ volatile("" : : "r"(r->shared), "r"(r->mine) : "memory");
+        break;
     }
 }
 
@@ -89,6 +93,7 @@ static double timed(Rma *r, int kind, size_t bytes, double limit_s)
     case bare_store: return loop(r, bare_store, bytes, limit_s);
     case bare_fetch: return loop(r, bare_fetch, bytes, limit_s);
     case bare_swap: return loop(r, bare_swap, bytes, limit_s);
+    case bare_load: return loop(r, bare_load, bytes, limit_s);
     default: return loop(r, bare_copy, bytes, limit_s);
     }
 }
@@ -184,7 +189,7 @@ static void be_passive(Rma *r)
 int run_rma(const World *w)
 {
     static const int stores[] = {put, bare_store}, fetches[] = {fetch, bare_fetch}, swaps[] = {swap, bare_swap},
-                     copies[] = {put, get, bare_copy}, sums[] = {accumulate};
+                     copies[] = {put, bare_copy}, loads[] = {get, bare_load}, sums[] = {accumulate};
     size_t lo = w->opt.lo_bytes ? w->opt.lo_bytes : 8, hi = w->opt.hi_bytes ? w->opt.hi_bytes : (size_t)1 << 20;
     size_t room = hi < 65536 ? 65536 : hi;
     Rma r = {.w = w, .mine = new_buffer(room), .shared = share_page(w, room)};
@@ -199,7 +204,7 @@ int run_rma(const World *w)
     compare(&r, swaps, 2, 8);
     contend(&r);
     for (size_t bytes = lo > 16 ? lo : 16; bytes <= hi; bytes *= 2)
-        compare(&r, copies, 3, bytes);
+        compare(&r, copies, 2, bytes), compare(&r, loads, 2, bytes);
     compare(&r, sums, 1, 65536);
     MPI_Win_unlock_all(r.win);
     MPI_Win_free(&r.win);

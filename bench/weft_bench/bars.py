@@ -219,14 +219,14 @@ def heap_rows(s):
 
 def rma_rows(s):
     """Of an allocated window. "Bare" is the same by loads, stores and locked instructions in the same process and turn."""
-    put, bare = "rma put and flush", "rma bare copy"
+    put = "rma put and flush"
     rows = [against_best(s, "8 B put and flush against the best peer", f"{put} 8 B", "ns", True, 1.0, True),
             against_number(s, "8 B put and flush over a store and a locked instruction, of 20 ns", f"{put} over bare 8 B", "ns", 20, 1, "20 ns")]
     rows += [against_key(s, f"8 B {name} against the bare instruction", f"rma {name} 8 B", f"rma bare {one} 8 B", "ns", 3)
              for name, one in (("fetch and op", "fetch"), ("compare and swap", "swap"))]
     rows.append(against_key(s, "8 B fetch and op by two ranks against bare", "rma fetch and op by both 8 B", "rma bare fetch by both 8 B",
                             "M/s", 0.8, at_most=False))
-    for name in ("put and flush", "get and flush"):
+    for name, bare in (("put and flush", "rma bare copy"), ("get and flush", "rma bare load")):
         for size in (size_name(n) for n in sweep.doubling(16, 1 << 20)):
             if size in RMA_SMALL:
                 rows.append(against_number(s, f"{name} of {size} over memcpy, of 10 ns", f"rma {name} over bare {size}", "ns", 10, 1, "10 ns"))

@@ -102,7 +102,7 @@ char* at_or_null(char* p, int64_t offset) { return p != nullptr ? p + offset : n
 void update_locked(const op::Op& op, const Elements& e, const char* operands, char* before, os::SpinLock& wide) {
     const Type& t = *e.type;
     const bool rows = t.is(Type::dense) && is_aligned(e.at, t.size) && is_aligned(operands, t.size);
-    const int64_t batch = rows ? 512 : 32;
+    const int64_t batch = rows ? 4096 : 32;
     for (int64_t i = 0; i < e.count;) {
         const int64_t n = e.count - i < batch ? e.count - i : batch;
         SpinGuard guard(wide);
