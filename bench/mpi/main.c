@@ -40,6 +40,7 @@ static const Test tests[] = {
     {"thread-rate", -2, run_thread_rate, "messages per second of pairs of threads, windows of messages", 200, 50},
     {"thread-latency", -2, run_thread_latency, "ping-pong of pairs of threads at once", 200, 50},
     {"allocate", -1, run_allocate, "malloc and free of 16 to 1024 B, by one thread, by two, and freed by another", 5, 5},
+    {"rma", 2, run_rma, "put, get, atomics and locks of an allocated window, beside bare loads and stores", 5, 5},
     {"startup", -1, run_startup, "MPI_Init_thread and MPI_Finalize", 5, 5},
 };
 enum { test_count = sizeof tests / sizeof tests[0] };

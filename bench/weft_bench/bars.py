@@ -22,6 +22,7 @@ LEVELS = [(level, [test, "-m", "8:8", "-r", 3, "--level", level])
           for test in ("latency", "rate") for level in ("single", "multiple")]
 SMALL = (8, 32 << 10)
 SMALL_RANKS = (2, 8, 32)
+RMA_SMALL = [size_name(n) for n in sweep.doubling(16, 32 << 10)]
 BUSY_RANKS = (2, 8)
 BUSY = (("pingpong", 8, "us"), ("flood", 8, "ms"), ("allreduce", 8, "us"), ("halo", 65536, "us"),
         ("sendrecv", 65536, "us"))
@@ -216,6 +217,28 @@ def heap_rows(s):
     return rows + [mean_of("buffers in the shared heap, geometric mean", every, 1.5)]
 
 
+def rma_rows(s):
+    """Of an allocated window. "Bare" is the same by loads, stores and locked instructions in the same process and turn."""
+    put = "rma put and flush"
+    rows = [against_best(s, "8 B put and flush against the best peer", f"{put} 8 B", "ns", True, 1.0, True),
+            against_number(s, "8 B put and flush over a store and a locked instruction, of 20 ns", f"{put} over bare 8 B", "ns", 20, 1, "20 ns")]
+    rows += [against_key(s, f"8 B {name} against the bare instruction", f"rma {name} 8 B", f"rma bare {one} 8 B", "ns", 3)
+             for name, one in (("fetch and op", "fetch"), ("compare and swap", "swap"))]
+    rows.append(against_key(s, "8 B fetch and op by two ranks against bare", "rma fetch and op by both 8 B", "rma bare fetch by both 8 B",
+                            "M/s", 0.8, at_most=False))
+    for name, bare in (("put and flush", "rma bare copy"), ("get and flush", "rma bare load")):
+        for size in (size_name(n) for n in sweep.doubling(16, 1 << 20)):
+            if size in RMA_SMALL:
+                rows.append(against_number(s, f"{name} of {size} over memcpy, of 10 ns", f"rma {name} over bare {size}", "ns", 10, 1, "10 ns"))
+            else:
+                rows.append(against_key(s, f"memcpy of {size} against {name}", f"{bare} {size}", f"rma {name} {size}", "ns", 0.95,
+                                        at_most=False))
+    rows.append(against_best(s, "accumulate of 64 KiB doubles against the best peer", "rma accumulate and flush 64 KiB", "ns", True, 1.0, True))
+    rows.append(against_key(s, "lock, put, unlock: target computing against target in MPI", "rma lock, put, unlock beside computing 8 B",
+                            "rma lock, put, unlock 8 B", "ns", 1.1))
+    return rows
+
+
 GROUPS = {
     "core": ([ours("limits", 2, ["limits", "--pairs", 30]),
               by_bench("latency 8 B", 2, ["latency", "-m", "8:8"]),
@@ -257,6 +280,7 @@ GROUPS = {
     "heap": ([by_bench(f"heap {test} {use}", 2, [test, "-m", f"{HEAP_FROM}:{most}", "-r", 3, "--alloc-mem", *flags], timeout_s=120)
               for test, _, most in HEAP_TESTS for use, flags in HEAP_USES], heap_rows),
     "part": (part_bars.MEASUREMENTS, part_bars.rows),
+    "rma": ([by_bench("rma", 2, ["rma", "-m", "8:1048576", "-r", 3])], rma_rows),
     "small": ([sweep.launch("small", test, ranks, SMALL) for ranks in SMALL_RANKS for test in sweep.TESTS], small_rows),
 }
 DEFAULT_GROUPS = ["core", "launcher", "wires", "memory", "busy", "matching"]  # those with bars that Weft is to meet today

@@ -13,11 +13,16 @@ constexpr size_t widest = 64;   // bytes of the largest element
 
 bool is_integer(type::Elem e) { return e >= type::Elem::i8 && e <= type::Elem::u64; }
 
+// Real and complex numbers, and pairs, have none.
+bool has_instruction(const Type& t) { return !t.is_pair() && !(t.elem >= type::Elem::f16 && t.elem <= type::Elem::cf128); }
+
+bool is_aligned(const void* p, int64_t size) { return reinterpret_cast<uintptr_t>(p) % static_cast<uintptr_t>(size) == 0; }
+
 // The size of the atomic instructions for these elements; 0: they are updated under the lock.
 int64_t atomic_bytes(const Elements& e) {
     const int64_t size = e.type->size;
-    const bool possible = e.type->is(Type::dense) && (size == 1 || size == 2 || size == 4 || size == 8);
-    return possible && reinterpret_cast<uintptr_t>(e.at) % static_cast<uintptr_t>(size) == 0 ? size : 0;
+    const bool possible = e.type->is(Type::dense) && has_instruction(*e.type) && (size == 1 || size == 2 || size == 4 || size == 8);
+    return possible && is_aligned(e.at, size) ? size : 0;
 }
 
 // One element that the processor updates by an instruction of its own. Every update is acquire and release: whoever reads a flag that was
@@ -31,7 +36,7 @@ struct Atomic {
         case Code::no_op: return __atomic_load_n(at, __ATOMIC_ACQUIRE);
         case Code::replace: return __atomic_exchange_n(at, operand, __ATOMIC_ACQ_REL);
         case Code::sum:
-            if (is_integer(t.elem) && !t.is_pair()) return __atomic_fetch_add(at, operand, __ATOMIC_ACQ_REL);
+            if (is_integer(t.elem)) return __atomic_fetch_add(at, operand, __ATOMIC_ACQ_REL);
             break;
         default: break;
         }
@@ -82,17 +87,29 @@ void update_copy(const op::Op& op, const Type& t, char* at, const char* operand,
     type::unpack(place, 0, t.size, packed);
 }
 
+// Several under the lock, in place: those without holes where they are aligned.
+void update_row(const op::Op& op, const Type& t, char* at, int64_t count, const char* operands, char* before) {
+    const auto bytes = static_cast<size_t>(count * t.size);
+    if (before != nullptr) memcpy(before, at, bytes);
+    if (op.code == Code::replace) memcpy(at, operands, bytes);
+    else if (op.code != Code::no_op) (void)op::apply(op, operands, at, count, t);
+}
+
 const char* at_or_null(const char* p, int64_t offset) { return p != nullptr ? p + offset : nullptr; }
 char* at_or_null(char* p, int64_t offset) { return p != nullptr ? p + offset : nullptr; }
 
 // The lock is given back now and then, so that nobody waits for the whole of a large accumulate.
 void update_locked(const op::Op& op, const Elements& e, const char* operands, char* before, os::SpinLock& wide) {
-    constexpr int64_t batch = 32;
     const Type& t = *e.type;
+    const bool rows = t.is(Type::dense) && is_aligned(e.at, t.size) && is_aligned(operands, t.size);
+    const int64_t batch = rows ? 4096 : 32;
     for (int64_t i = 0; i < e.count;) {
+        const int64_t n = e.count - i < batch ? e.count - i : batch;
         SpinGuard guard(wide);
-        for (const int64_t end = i + batch < e.count ? i + batch : e.count; i < end; i++)
-            update_copy(op, t, e.at + i * t.extent, at_or_null(operands, i * t.size), at_or_null(before, i * t.size));
+        if (rows) update_row(op, t, e.at + i * t.size, n, at_or_null(operands, i * t.size), at_or_null(before, i * t.size));
+        for (int64_t k = i; !rows && k < i + n; k++)
+            update_copy(op, t, e.at + k * t.extent, at_or_null(operands, k * t.size), at_or_null(before, k * t.size));
+        i += n;
     }
 }
 
