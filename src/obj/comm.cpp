@@ -6,6 +6,7 @@
 #include "obj/errhandler.hpp"
 #include "obj/group.hpp"
 #include "obj/info.hpp"
+#include "obj/lanes.hpp"
 #include "obj/process.hpp"
 #include "obj/status.hpp"
 
@@ -39,6 +40,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     Route* routes = nullptr;
     WEFT_TRY(make_routes(p, remote != nullptr ? *remote : *group, &routes));
     c.context = context;
+    WEFT_TRY(set_lane(p, c));
     c.rank = group->rank;
     c.size = group->size;
     c.remote_size = remote != nullptr ? remote->size : group->size;

@@ -15,6 +15,9 @@ struct Info;
 struct Group;
 struct Process;
 struct Comm;
+}  // namespace weft::obj
+namespace weft::lane { struct Lane; }
+namespace weft::obj {
 
 // How one peer is reached; decided once, when the communicator is made.
 struct alignas(16) Route {   // a power of two: routes[] is indexed on every short path
@@ -40,6 +43,7 @@ struct Comm : Object {
     Route* routes;       // [-3 .. remote_size): the slots of MPI_PROC_NULL and of the impossible ranks exist. The group's
     uint32_t peer_limit; // remote_size + 3, for valid_peer()
     uint32_t counted;    // 0: WORLD and SELF, on which pending operations hold no reference
+    lane::Lane* lane;    // by which all its messages go, in every member: its context's (obj/lanes.hpp)
     Errhandler* errhandler;
     Group* group;
     Group* remote_group; // intercommunicators only, else null

@@ -8,6 +8,7 @@
 #include "base/err.hpp"
 #include "base/object.hpp"
 #include "handle_numbers.hpp"
+#include "lane/number.hpp"
 #include "obj/comm.hpp"
 #include "obj/contexts.hpp"
 #include "obj/request.hpp"
@@ -32,17 +33,32 @@ enum class ThreadLevel : uint8_t { single, funneled, serialized, multiple };
 struct Registry;
 struct Win;
 
+// The lanes of a process. Lane 0, the root lane, is there from the start, the others from the first communicator on that is theirs.
+// `at` may be read by any thread; the rest is constant while messages flow, but `kept`, which is under `making`.
+struct Lanes {
+    std::atomic<lane::Lane*> at[lane::most_lanes];   // null: not made
+    lane::Lane* kept[lane::most_lanes];              // memory of all that were ever made
+    char* wires;             // the root lane's memory for the wire; null: no rank shares memory
+    size_t stride;           // from there to that of the next lane
+    bool can_fence;
+    bool by_hints;           // WEFT_LANES=hints: only communicators that ask for one are on another lane than the root
+    os::SpinLock making;
+};
+
 struct Process {
     // What the bindings read on every call, in one line.
     Comm* comms[3];              // MPI_COMM_NULL, MPI_COMM_WORLD, MPI_COMM_SELF
-    lane::Lane* lane;            // lane 0; more of them come with threads
+    lane::Lane* lane;            // lane 0, the root lane
     std::atomic<Phase> phase;
     ThreadLevel level;
     bool threads;                // several threads may call at once: level is multiple
     uint8_t log;                 // WEFT_LOG
     uint8_t part_policy;         // WEFT_POLICY.part
     uint8_t coll_choice;         // WEFT_COLL; coll/choice.hpp names its values
+    uint8_t lane_count;          // lanes that communicators may have; 1 unless `threads`
+    uint8_t progress_policy;     // WEFT_POLICY.progress; p2p/progress.hpp names its values
 
+    Lanes lanes;
     Request sent_request;        // the one that every send done at once returns
     // Slow-path work of the floors above, called after each round of progress with no lock held; true when it moved something.
     // `hook_work` counts what there is to do: while it is 0 nobody calls them, and a wait looks at its own ring alone.

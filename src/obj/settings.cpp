@@ -53,6 +53,12 @@ constinit const Setting settings_table[] = {
     {"WEFT_RMA", &Settings::rma, 0, 0, 1, "auto|messages",
      "How a window is accessed: by loads and stores where all its memory is shared, else by messages; or always by messages.",
      "docs/ARCHITECTURE.md"},
+    {"WEFT_LANES", &Settings::lanes, 0, 0, 17, "auto|1|2|3|4|5|6|7|8|9|10|11|12|13|14|15|16|hints",
+     "Lanes of a process whose threads communicate at once (MPI_THREAD_MULTIPLE), for its communicators in turn; auto: 16; hints: 16, for "
+     "communicators whose hints ask for one.", "docs/lanes.md"},
+    {"WEFT_POLICY.progress", &Settings::progress, 0, 0, 2, "hybrid|lane|global",
+     "What a waiting thread polls: its own lane, and all lanes every 64th time; its own alone, with which correct programs may hang; or all lanes.",
+     "docs/lanes.md"},
     {"WEFT_POLICY.part", &Settings::part, 0, 0, 2, "native|each|one",
      "How partitions travel: copied in place or gathered; each as a message; all as one message.", "docs/experiments/022-partitions.md"},
     {"WEFT_POLICY.pool", &Settings::pool, 0, 0, 2, "receiver|sender|malloc",

@@ -76,9 +76,7 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
     if (WEFT_UNLIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.wildcards) != 0 || e.tag == obj::any_tag || r == nullptr))
         return false;
     l.requests.free = l.requests.free->next;
-    r->kind = Kind::request;
-    r->lane = Lane::number;
-    r->id = 0;
+    static_cast<Object&>(*r) = l.request_head;
     r->state.store(Request::pending, std::memory_order_relaxed);
     r->flags = static_cast<uint16_t>(e.coll | Request::is_recv | Request::flat);
     r->protocol = Protocol::queued;

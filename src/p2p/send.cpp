@@ -101,6 +101,7 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
         r.protocol = chosen;
         push_or_queue(g, to.peer, r);
     }
+    r.lane = c.lane->number();
     wait(p, r);
     return r.error != 0 ? why_failed(r, bytes) : Err::ok;
 }
