@@ -8,6 +8,7 @@
 #include "comm/agree.hpp"
 #include "obj/status.hpp"
 #include "obj/topology.hpp"
+#include "p2p/p2p.hpp"
 
 namespace weft::comm {
 
@@ -248,6 +249,38 @@ Err split_inter(Process& p, Comm& c, Choice mine, Comm** out) {
 Err split(Process& p, Comm& c, int color, int key, Comm** out) {
     if (color < 0 && color != obj::undefined) return fail(Err::arg, "color %d is negative", color);
     return split_by(p, c, color, key, out);
+}
+
+namespace {
+
+// What still holds a reference: the handle, and operations that are not over after MPI_Comm_free.
+Err check_fixed(const Process& p, const Comm& to) {
+    if (!obj::is_fixed(p, to)) return fail(Err::comm, "the communicator to make is none of MPIX_COMM_1 to MPIX_COMM_4");
+    if (to.refs.load(std::memory_order_acquire) == 0) return Err::ok;
+    return fail(Err::comm, "MPIX_COMM_%d is in use", to.id - p.fixed[1].id + 1);
+}
+
+}  // namespace
+
+static void fix(Process& p, Comm& made, Comm& to) {
+    obj::move_comm(p, made, to);
+    p2p::make_header(to);
+}
+
+Err dup_to_fixed(Process& p, Comm& c, Comm& to) {
+    Comm* made = nullptr;
+    WEFT_TRY(check_fixed(p, to));
+    WEFT_TRY(dup(p, c, &made));
+    fix(p, *made, to);
+    return Err::ok;
+}
+
+Err split_to_fixed(Process& p, Comm& c, int color, int key, Comm& to) {
+    Comm* made = nullptr;
+    WEFT_TRY(check_fixed(p, to));
+    WEFT_TRY(split(p, c, color, key, &made));
+    if (made != nullptr) fix(p, *made, to);
+    return Err::ok;
 }
 
 Err split_by(Process& p, Comm& c, int64_t color, int key, Comm** out) {

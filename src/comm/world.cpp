@@ -20,6 +20,7 @@
 #include "os/memory.hpp"
 #include "os/process.hpp"
 #include "p2p/p2p.hpp"
+#include "p2p/requestless.hpp"
 #include "type/predefined.hpp"
 
 namespace weft::comm {
@@ -132,8 +133,8 @@ Err open_lane(Process& p, const Settings& s) {
     if (s.wire == wire_null && p.job->size == 1) {
         l.null = static_cast<wire::null::Null*>(aligned_alloc(64, sizeof(wire::null::Null)));
         if (l.null == nullptr) return fail(Err::no_mem, "no memory for the null wire");
-        l.null->messages = 0;
         p.world_size = static_cast<int32_t>(s.null_size);
+        p.null_wire = l.null;
     }
     return open_wires(p, s);
 }
@@ -147,6 +148,7 @@ Err open_comms(Process& p) {
     WEFT_TRY(obj::init_comm(p, p.world, world, nullptr, p.contexts.reserved(0, obj::Contexts::of_world), nullptr));
     WEFT_TRY(obj::init_comm(p, p.self, self, nullptr, p.contexts.reserved(p.world_rank, obj::Contexts::of_self), nullptr));
     p.world.counted = p.self.counted = 0;
+    for (Comm* c = p.self.all_next; c != nullptr; c = c->all_next) c->kind = Kind::dead;
     p.world.id = number::comm_world;
     p.self.id = number::comm_self;
     __builtin_strcpy(p.world.name, "MPI_COMM_WORLD");
@@ -160,8 +162,9 @@ void in_forked_child() {
     if (p.phase.load(std::memory_order_relaxed) != Phase::active) return;
     p.phase.store(Phase::forked, std::memory_order_relaxed);
     p.world.kind = p.self.kind = Kind::forked;
-    for (Comm* c = p.all_comms; c != nullptr; c = c->all_next)
-        if (c->kind == Kind::comm) c->kind = Kind::forked;
+    for (Comm* list : {p.self.all_next, p.all_comms})
+        for (Comm* c = list; c != nullptr; c = c->all_next)
+            if (c->kind == Kind::comm) c->kind = Kind::forked;
 }
 
 void close_memory(Process& p) {
@@ -291,6 +294,10 @@ void stop_process(Process& p) {
         obj::close_comm(p, *c);
         c->kind = Kind::finalized;
     }
+    for (Comm* c = p.self.all_next; c != nullptr; c = c->all_next) {   // the fixed ones, which the program may have kept
+        if (c->refs.exchange(0) > 0) obj::close_comm(p, *c);
+        c->kind = Kind::finalized;
+    }
     // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
     p.hook_count.store(0, std::memory_order_relaxed);
     p.hook_work.store(0, std::memory_order_relaxed);
@@ -350,6 +357,7 @@ Err init(Process& p, int* argc, char*** argv) {
 Err finalize(Process& p) {
     WEFT_TRY(obj::delete_attributes(p, p.self));  // first of all, with MPI still whole
     p2p::close_buffers(p);
+    for (Comm* c : {&p.world, &p.self}) p2p::close_requestless(p, *c);
     // What this rank has sent must leave it, even what was freed while active; then nobody needs it any more.
     p2p::progress_until(p, [&] { return p.lane->has_left(); });
     if (p.lane->null == nullptr) WEFT_TRY(wait_for_all(p));

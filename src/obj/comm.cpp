@@ -52,6 +52,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.topology = nullptr;
     c.coll = nullptr;
     c.local_comm = nullptr;
+    c.requestless.store(nullptr, std::memory_order_relaxed);
     c.coll_sequence.store(0, std::memory_order_relaxed);
     c.nonblocking_sequence.store(0, std::memory_order_relaxed);
     c.session = parent != nullptr ? parent->session : group->session;
@@ -107,10 +108,23 @@ void release(Comm& c) {
     if (c.refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     Process& p = *process;
     close_comm(p, c);
-    if (&c == &p.world || &c == &p.self) return;
+    if (&c == &p.world || &c == &p.self || is_fixed(p, c)) return;
     SpinGuard guard(p.pool_lock);
     c.local_comm = p.free_comms;
     p.free_comms = &c;
+}
+
+void move_comm(Process& p, Comm& from, Comm& to) {
+    const int32_t id = to.id;
+    Comm *const next = to.all_next, *const next_of_from = from.all_next;
+    memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof to);
+    to.id = id;
+    to.all_next = next;
+    from.kind = Kind::dead;
+    from.all_next = next_of_from;
+    SpinGuard guard(p.pool_lock);
+    from.local_comm = p.free_comms;
+    p.free_comms = &from;
 }
 
 }  // namespace weft::obj

@@ -5,7 +5,7 @@
 namespace weft::obj {
 
 void Contexts::open(int32_t world_rank, int32_t world_size) {
-    bits_ = 31;
+    bits_ = 32 - kinds_;
     for (int64_t ranks = 1; ranks < world_size; ranks *= 2) bits_--;
     rank_ = world_rank;
     next_ = first_free;
@@ -31,12 +31,12 @@ Err Contexts::take(uint32_t* context) {
     } else {
         return fail(Err::no_mem, "all %u context ids of this process are in use: free some communicators", next_);
     }
-    *context = (static_cast<uint32_t>(rank_) << bits_ | counter) << 1;
+    *context = (static_cast<uint32_t>(rank_) << bits_ | counter) << kinds_;
     return Err::ok;
 }
 
 void Contexts::give(uint32_t context) {
-    uint32_t number = context >> 1, counter = number & ((1u << bits_) - 1);
+    uint32_t number = context >> kinds_, counter = number & ((1u << bits_) - 1);
     if (static_cast<int32_t>(number >> bits_) != rank_ || counter < first_free) return;
     SpinGuard guard(spin_);
     if (count_ == capacity_) {

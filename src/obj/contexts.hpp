@@ -9,8 +9,8 @@
 
 namespace weft::obj {
 
-// A context id is (owner's world rank, the owner's counter), shifted left by one: the low bit tells the communicator's
-// two contexts, messages (0) and collectives (1), apart.
+// A context id is (owner's world rank, the owner's counter), shifted left by two: the low bits tell the communicator's
+// contexts apart, those of messages (0), collectives (1) and messages without source and tag (2).
 class Contexts {
 public:
     // Counters that are the same in every process and never handed out.
@@ -18,7 +18,7 @@ public:
 
     void open(int32_t world_rank, int32_t world_size);
     void close();
-    uint32_t reserved(int32_t owner, Reserved r) const { return (static_cast<uint32_t>(owner) << bits_ | r) << 1; }
+    uint32_t reserved(int32_t owner, Reserved r) const { return (static_cast<uint32_t>(owner) << bits_ | r) << kinds_; }
     Err take(uint32_t* context);
     // Freed counters that wait before the oldest is used again.
     static constexpr uint32_t kept_freed = 16384;
@@ -26,10 +26,14 @@ public:
     // message meets nobody for long, and the memory for freed ones is bounded.
     void give(uint32_t context);
 
+    // That of a communicator, from any of its contexts.
+    static constexpr uint32_t of_messages(uint32_t context) { return context >> kinds_ << kinds_; }
+
 private:
+    static constexpr int kinds_ = 2;
     os::SpinLock spin_;
     int32_t rank_ = 0;
-    int bits_ = 31;
+    int bits_ = 32 - kinds_;
     uint32_t next_ = first_free;
     uint32_t* freed_ = nullptr;  // ring of counters given back
     uint32_t capacity_ = 0, head_ = 0, count_ = 0;

@@ -78,7 +78,7 @@ const obj::Comm* comm_of(Process& p, uint32_t context) {
     for (const obj::Comm* c : {static_cast<const obj::Comm*>(&p.world), static_cast<const obj::Comm*>(&p.self),
                                static_cast<const obj::Comm*>(p.all_comms)})
         for (; c != nullptr; c = c->all_next)
-            if (c->kind == Kind::comm && c->context == (context & ~1u)) return c;
+            if (c->kind == Kind::comm && c->context == obj::Contexts::of_messages(context)) return c;
     return nullptr;
 }
 

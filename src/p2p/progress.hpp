@@ -55,7 +55,7 @@ WEFT_COLD void check_wires(Process&);
 class Probing {
 public:
     template <class Envelope>
-    Probing(const obj::Comm& c, const Envelope& e) : comm(&c), rank(e.rank), tag(e.tag), collective(e.coll != 0), before_(now) { now = this; }
+    Probing(const obj::Comm& c, const Envelope& e) : comm(&c), rank(e.rank), tag(e.tag), collective(e.coll == obj::Request::coll), before_(now) { now = this; }
     ~Probing() { now = before_; }
     Probing(const Probing&) = delete;
     Probing& operator=(const Probing&) = delete;
