@@ -81,8 +81,25 @@ void copy_data(char* to, const char* from, size_t bytes, int fd, uint64_t offset
             hole = lseek(fd, at, SEEK_HOLE);
             if (hole < 0 || hole > end) hole = end;
         }
-        memcpy(to + (at - begin), from + (at - begin), static_cast<size_t>(hole - at));
+        const auto n = static_cast<size_t>(hole - at);
+        (void)madvise(to + (at - begin), n, MADV_POPULATE_WRITE);   // all faults at once; an older kernel takes them one by one
+        memcpy(to + (at - begin), from + (at - begin), n);
         at = hole;
+    }
+}
+
+void zero_data(char* to, size_t bytes, int fd, uint64_t offset) {
+    constexpr size_t step = 64 << 10;   // looking for a hole's begin would take as long as there are pages up to it
+    for (size_t at = 0; at < bytes;) {
+        if (fd >= 0) {
+            const off_t data = lseek(fd, static_cast<off_t>(offset + at), SEEK_DATA);
+            if (data < 0 && errno != ENXIO) fd = -1;
+            else if (data < 0 || static_cast<uint64_t>(data) - offset >= bytes) return;   // nothing any more
+            else at = static_cast<uint64_t>(data) - offset;
+        }
+        const size_t n = bytes - at < step ? bytes - at : step;
+        memset(to + at, 0, n);
+        at += n;
     }
 }
 
