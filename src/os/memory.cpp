@@ -81,9 +81,7 @@ void copy_data(char* to, const char* from, size_t bytes, int fd, uint64_t offset
             hole = lseek(fd, at, SEEK_HOLE);
             if (hole < 0 || hole > end) hole = end;
         }
-        const auto n = static_cast<size_t>(hole - at);
-        (void)madvise(to + (at - begin), n, MADV_POPULATE_WRITE);   // all faults at once; an older kernel takes them one by one
-        memcpy(to + (at - begin), from + (at - begin), n);
+        memcpy(to + (at - begin), from + (at - begin), static_cast<size_t>(hole - at));
         at = hole;
     }
 }
