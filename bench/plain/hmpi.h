@@ -17,6 +17,9 @@ enum { most_ranks = 64, messages_each = 16, ring_slots = 32 };
 /* The thresholds for Sandy Bridge. Below twice the block there is nothing to share. */
 enum { immediate_below = 256, small_block = 4 << 10, large_block = 12 << 10, large_block_above = 24 << 10 };
 
+/* Invariant: from `posted` on a message belongs to its receiver, all but `state`, until that is `idle` (immediate) or `finished`; it is in
+ * one queue or one ring's slot at a time. While it is `copying`, sender and receiver may take blocks, each of which one of them copies;
+ * the receiver leaves that state when `copied` says that all have been. */
 typedef enum State { idle, posted, copying, finished } State;
 
 typedef struct Message {
