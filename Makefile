@@ -5,9 +5,11 @@
 #   make demo [PEERS=1]   two ranks, a table and a picture; PEERS=1 installs other MPI libraries to compare with
 #   make install PREFIX=/usr/local      make uninstall PREFIX=/usr/local
 #   make asan | tsan      the same tests under the sanitizers
-#   make ci [PARTS="release wires clang single address thread"] [SHARE=n]    what continuous integration runs, or parts of it
+#   make ci [PARTS="release wires heap clang single address thread"] [SHARE=n]    what continuous integration runs, or parts of it
 #   make wheel | deb      packs the build for pip or for Debian, into dist/
-#   make apps [TIME=1]    real programs on Weft and on other MPI libraries: fetched, built, compared; TIME=1 also measures
+#   make conformance [SHARED_HEAP=1]         mpi4py's own suite; SHARED_HEAP=1: with mpiexec --shared-heap
+#   make apps [TIME=1] [SHARED_HEAP=1]       real programs on Weft and on other MPI libraries: fetched, built, compared; TIME=1 also measures
+#   make reproduction     what docs/reproduction/shared-heap.md reports, with pictures, into build/reproduction: about an hour
 #   make deps             names the Debian packages that are missing
 
 BUILD  ?= build
@@ -17,12 +19,14 @@ PEERS  ?= 0
 PARTS  ?=
 SHARE  ?=
 TIME   ?= 0
+SHARED_HEAP ?= 0
+heap_option := $(if $(filter-out 0,$(SHARED_HEAP)),--shared-heap)
 # Extra arguments, e.g. `make test CTEST="-R mpi"`.
 CTEST  ?=
 CMAKE_ARGS ?=
 PYTHON ?= python3
 
-.PHONY: all build configure deps test demo bars install uninstall asan tsan ci conformance apps peers wheel deb clean
+.PHONY: all build configure deps test demo bars install uninstall asan tsan ci conformance apps reproduction peers wheel deb clean
 
 all: build
 
@@ -61,15 +65,24 @@ ci:
 	@JOBS=$(JOBS) bash .ci/run $(if $(SHARE),--share $(SHARE)) $(PARTS)
 
 conformance: build
-	$(PYTHON) tests/apps/mpi4py.py conformance --build-dir $(BUILD)
+	$(PYTHON) tests/apps/mpi4py.py conformance --build-dir $(BUILD) $(heap_option)
 
 # Not part of `make test`: it fetches 80 MB from Debian and PyPI and compiles for minutes.
 apps: build
-	nice $(PYTHON) -B tests/apps/programs.py all --build-dir $(BUILD) --jobs $(JOBS)
+	nice $(PYTHON) -B tests/apps/programs.py all --build-dir $(BUILD) --jobs $(JOBS) $(heap_option)
 ifneq ($(TIME),0)
-	$(PYTHON) -B tests/apps/programs.py time --build-dir $(BUILD)
-	$(PYTHON) -B tests/apps/programs.py time --build-dir $(BUILD) --hogs
+	$(PYTHON) -B tests/apps/programs.py time --build-dir $(BUILD) $(heap_option)
+	$(PYTHON) -B tests/apps/programs.py time --build-dir $(BUILD) $(heap_option) --hogs
 endif
+
+reproduction: build
+	$(BUILD)/bin/weft bench heap --apps fft2d,lj,opbench,halo,pipe,pool,assist,pollution --caches --out $(BUILD)/reproduction
+	$(BUILD)/bin/weft bench heap --apps fft2d,lj,opbench,pipe --allocators --out $(BUILD)/reproduction/allocators
+	$(BUILD)/bin/weft bench heap --apps assist --sweep WEFT_MAPPED_BLOCK=4096,8192,16384,32768 --out $(BUILD)/reproduction/blocks
+	$(BUILD)/bin/weft tune --heap --out $(BUILD)/reproduction/tuned.conf
+	for group in heap hmpi ownership malloc; do $(BUILD)/bin/weft bench bars --group $$group --out $(BUILD)/reproduction/$$group.json || exit; done
+	$(BUILD)/bench/weft-bench-hmpi rate -n 8
+	$(BUILD)/bench/weft-bench-hmpi kill -n 8 -r 20
 
 install: build
 	cmake --install $(BUILD) --prefix "$(PREFIX)"

@@ -89,7 +89,7 @@ def run_threads(args):
 def run_heap(args):
     if args.sweep and "=" not in args.sweep:
         raise SystemExit("weft bench: --sweep takes NAME=VALUE,VALUE,...")
-    return heap.run(args.root, args.only, args.apps, args.reps, args.out, args.sweep, args.caches, not args.no_picture)
+    return heap.run(args.root, args.only, args.apps, args.reps, args.out, args.sweep, args.allocators, args.caches, not args.no_picture)
 
 
 def run_apps(args):
@@ -173,6 +173,8 @@ def add_heap(commands):
                          help="some of " + ",".join(heap.APPS))
     command.add_argument("--reps", type=int, default=7, help="launches of each library (7)")
     command.add_argument("--sweep", help="NAME=VALUE,VALUE,...: on Weft alone, with each value of this variable")
+    command.add_argument("--allocators", action="store_true",
+                         help="on Weft alone, with libc's malloc, with the heap's allocator on private memory, and on shared memory")
     command.add_argument("--caches", type=numbers, nargs="?", const=[1024, 8192],
                          help="also simulate the caches, with data of so many bytes (1024,8192): minutes, and valgrind is needed")
     add_output(command)

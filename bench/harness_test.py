@@ -19,7 +19,7 @@ sys.path[:0] = [str(HERE), str(HERE / "count")]
 import callgrind  # noqa: E402
 import classes  # noqa: E402
 import weft_count  # noqa: E402
-from weft_bench import bars, beside, busy, heap, interval, libraries, machine, rows, traces  # noqa: E402
+from weft_bench import bars, beside, busy, heap, interval, libraries, machine, rows, traces, tuning  # noqa: E402
 from weft_bench import coll, runner, session, studies, studies_page, sweep, text, threads  # noqa: E402
 
 PROGRAMS = None
@@ -34,6 +34,44 @@ def fake_library(folder, name, expects, body):
     for path in (program, launcher):
         path.chmod(0o755)
     return libraries.Library(name, name, [str(launcher)], folder, expects)
+
+
+class Tuning(unittest.TestCase):
+    """Thresholds of made-up machines."""
+    def samples(self, seconds, reps=7):
+        """seconds(way, size), the same in both tests, with a little noise."""
+        return {(way, test, size): {rep: seconds(way, size) * (1 + 0.001 * rep) for rep in range(reps)}
+                for way in tuning.candidates() for test in ("latency", "bandwidth") for size in tuning.SIZES}
+
+    @staticmethod
+    def alike(way, size):
+        return size
+
+    def test_what_is_no_faster_stays_as_shipped(self):
+        self.assertEqual(tuning.choose(self.samples(self.alike)), tuning.SHIPPED)
+        self.assertEqual(tuning.choose(self.samples(lambda way, size: size / (2 if way.copies else 1), reps=3)), tuning.SHIPPED, "three launches decide nothing")
+
+    def test_thresholds_move_to_where_the_ways_cross(self):
+        def slow_eagerly(way, size):
+            return 2 * size if way == tuning.EAGER and size >= 4096 else size
+        self.assertEqual(tuning.choose(self.samples(slow_eagerly))["WEFT_MAPPED_MIN"], 4096)
+
+        def slow_together(way, size):
+            return 2 * size if way.block and size < 65536 else size
+        self.assertEqual(tuning.choose(self.samples(slow_together))["WEFT_MAPPED_BOTH"], 65536)
+
+        def large_blocks(way, size):
+            return size / 2 if way.block == 16384 else size
+        chosen = tuning.choose(self.samples(large_blocks))
+        self.assertEqual((chosen["WEFT_MAPPED_BLOCK"], chosen["WEFT_MAPPED_BOTH"]), (16384, tuning.SIZES[0]))
+
+    def test_the_file_says_where_it_comes_from(self):
+        samples = self.samples(self.alike)
+        written = tuning.file_text({"WEFT_MAPPED_MIN": 4096, "WEFT_MAPPED_BOTH": 16384}, "a machine", "a version", samples, 7)
+        lines = written.splitlines()
+        self.assertEqual([line.split()[0] for line in lines if not line.startswith("#")], ["WEFT_MAPPED_MIN=4096", "WEFT_MAPPED_BOTH=16384"])
+        self.assertTrue(any("a machine" in line for line in lines) and any("a version" in line for line in lines))
+        self.assertTrue(any("64 KiB, latency" in line for line in lines), written)
 
 
 class Text(unittest.TestCase):

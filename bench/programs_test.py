@@ -13,7 +13,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from weft_bench import coll, libraries, runner  # noqa: E402
+from weft_bench import coll, libraries, runner, tuning  # noqa: E402
 
 ROOT = None
 SHORT = ["-t", 1, "-w", 1, "-r", 2]
@@ -27,6 +27,17 @@ class Programs(unittest.TestCase):
         for line in lines:
             self.assertEqual(len(line["samples"]), count)
             self.assertTrue(all(v > 0 for v in line["samples"]), line)
+
+    def test_tuning_knows_what_is_shipped(self):
+        told = json.loads(subprocess.run([str(ROOT / "bin/weft"), "info", "--cvars", "--json"], check=True, capture_output=True, text=True).stdout)
+        self.assertEqual({name: int(told[name]["value"]) for name in tuning.SHIPPED}, tuning.SHIPPED)
+
+    def test_hybrid_mpi_delivers_and_is_killed(self):
+        lines = runner.plain(ROOT / "bench", ["latency", "-m", "4096:65536", "-r", 1, "--rewrite"], program="weft-bench-hmpi")
+        self.positive(lines, 1)
+        self.positive(runner.plain(ROOT / "bench", ["rate", "-n", 8, "-r", 1], program="weft-bench-hmpi"), 1)
+        killed = runner.plain(ROOT / "bench", ["kill", "-n", 8, "-r", 3], program="weft-bench-hmpi")
+        self.assertEqual([killed[1]["test"], killed[1]["samples"]], ["trials survived by rings", [1]])
 
     def test_latency_and_bandwidth_cover_every_size(self):
         for test in ("latency", "bandwidth"):

@@ -23,4 +23,5 @@ else()
     message(FATAL_ERROR "${WEFT_MIMALLOC_DIR} is another version of mimalloc than 2.0.9, the one that src/heap/blocks.c is written for")
   endif()
 endif()
-set(WEFT_MIMALLOC_FLAGS -fno-lto -fno-sanitize=all -O2 -DNDEBUG -w -isystem ${WEFT_MIMALLOC_DIR}/include -isystem ${WEFT_MIMALLOC_DIR}/src)
+set(WEFT_MIMALLOC_FLAGS -fno-lto -fno-sanitize=all -O2 -DNDEBUG -w)
+set(WEFT_MIMALLOC_FOLDERS ${WEFT_MIMALLOC_DIR}/include ${WEFT_MIMALLOC_DIR}/src)   # to include its source from

@@ -16,8 +16,8 @@ def family(kind):
     return (head, tail) if head in HANDLES and tail in ('', 'inout', 'out', 'null', 'req', 'any', 'named', 'null_inout') else None
 
 
-def resolve(p):
-    """The line that turns a handle into an object, or None."""
+def resolve(p, same=None):
+    """The line that turns a handle into an object, or None. `same`: a parameter that usually has the same handle."""
     fam = family(p.kind)
     if fam is None or p.kind in ('comm_null', 'file_null'):
         return None
@@ -28,7 +28,14 @@ def resolve(p):
     handle = p.name
     if tail.endswith('inout'):
         handle = f'bindings::load({p.name})'
-    return f'{cpp}* {p.name}_ = obj::{head}_of(proc, {handle});'
+    known = f'{handle} == {same.name} ? {same.name}_ : ' if same else ''
+    return f'{cpp}* {p.name}_ = {known}obj::{head}_of(proc, {handle});'
+
+
+def resolve_all(f):
+    """The lines that turn all handles into objects. An attempt that checks its arguments wants one datatype on both sides."""
+    first = f.of_kind('type') if f.attempt_checks else None
+    return [line for line in (resolve(p, first if p.kind == 'type' and p is not first else None) for p in f.params) if line]
 
 
 def settle(f, p):
@@ -256,7 +263,7 @@ def write_function(f):
     if conditions:
         reject = plain.replace('WHAT_', 'reject_')
         out += [f'static WEFT_COLD {reject} {{', *forgiven(f), f'    {values}', f'    return bindings::reject(functions[{f.number}], v);', '}']
-    start = ['    obj::Process& proc = *obj::process;'] + [f'    {line}' for line in map(resolve, f.params) if line]
+    start = ['    obj::Process& proc = *obj::process;'] + [f'    {line}' for line in resolve_all(f)]
     start += [f'    {line}' for line in (settle(f, p) for p in f.params) if line]
     results = [r for r in map(local, f.params) if r]
     locals_ = [f'    {declaration}' for declaration, _ in results if declaration]
@@ -275,8 +282,9 @@ def write_function(f):
     # The attempt runs without a frame of its own: whatever needs one is in a function that the same arguments go to. The
     # entry point itself is small enough for link-time optimisation to take it into a program, and the attempt with it.
     attempt, attempt_args = call_arguments(f, f.attempt)
-    out += [f'static __attribute__((noinline)) {plain.replace("WHAT_", "slow_")} {{'] + start + work
-    out += [f'static {plain.replace("WHAT_", "fast_")} {{'] + start + check_lines + locals_
+    out += [f'static __attribute__((noinline)) {plain.replace("WHAT_", "slow_")} {{'] + start
+    out += (check_lines if f.attempt_checks else []) + work
+    out += [f'static {plain.replace("WHAT_", "fast_")} {{'] + start + ([] if f.attempt_checks else check_lines) + locals_
     # The empty assembly keeps that call from becoming a jump: a stack then names the MPI function, for whoever reads it.
     out += [f'    if (WEFT_UNLIKELY(!{attempt}({", ".join(["proc"] + attempt_args)}))) {{',
             f'        int result = slow_{f.name}({names(f)});', '        asm volatile("" : "+r"(result));',

@@ -48,6 +48,7 @@ class Function:
         self.when = row.get('when', 'active')
         self.impl = row.get('impl')
         self.attempt = row.get('try')
+        self.attempt_checks = row.get('try_checks', False)   # all arguments, so that the attempt comes before the checks
         self.large = self.name.endswith('_c')
         kinds = row['kinds'].split()
         if self.large:

@@ -49,6 +49,66 @@ int OPI_Igive(void **ptr, int count, MPI_Datatype datatype, int rank, int tag, M
 int OPI_Take(void **ptr, int count, MPI_Datatype datatype, int rank, int tag, MPI_Comm comm, MPI_Status *status);
 int OPI_Itake(void **ptr, int count, MPI_Datatype datatype, int rank, int tag, MPI_Comm comm, MPI_Request *request);
 
+/* The critical path: calls whose callers promise more than the standard asks of them, so that the library does less ("Why Is MPI So
+   Slow?", SC17, section 3). They mean what the standard's calls mean but for what is said here, and may be mixed with those: messages of
+   plain, global, npn and noreq sends on one communicator match in the order in which they were sent. A broken promise is an error in
+   builds that check arguments, and undefined without. Thread-safe, as the thread level allows. */
+
+/* MPI_Isend to a process named by its rank in MPI_COMM_WORLD (MPI_Group_translate_ranks, once). The receiver sees the sender's rank in
+   `comm`, as ever. Error: MPI_ERR_RANK for a process that `comm` cannot send to; of groups that are no run of ranks such a process is
+   found by builds with WEFT_CHECK_HANDLES alone where the message is sent at once. MPI_PROC_NULL is allowed. */
+int MPIX_Isend_global(const void *buf, int count, MPI_Datatype datatype, int world_rank, int tag, MPI_Comm comm, MPI_Request *request);
+int PMPIX_Isend_global(const void *buf, int count, MPI_Datatype datatype, int world_rank, int tag, MPI_Comm comm, MPI_Request *request);
+
+/* MPI_Isend for a `dest` that is not MPI_PROC_NULL (MPI_ERR_RANK). */
+int MPIX_Isend_npn(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request);
+int PMPIX_Isend_npn(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request);
+
+/* MPI_Isend without a request: the buffer may be used again after MPIX_Comm_waitall. */
+int MPIX_Isend_noreq(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+int PMPIX_Isend_noreq(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+
+/* Completes, locally, all sends without a request that this process has made on `comm`; none is no error. Operations with a request are
+   left alone. Reports the first error of those sends, even if they were over long before. When a communicator is freed, such sends
+   complete on their own. */
+int MPIX_Comm_waitall(MPI_Comm comm);
+int PMPIX_Comm_waitall(MPI_Comm comm);
+
+/* Messages without source and tag: they match nothing but receives of their own kind on the same communicator, in the order in which
+   they arrive; those of one sender arrive in the order in which they were sent. MPI_SOURCE and MPI_TAG of the status are undefined. */
+int MPIX_Isend_nomatch(const void *buf, int count, MPI_Datatype datatype, int dest, MPI_Comm comm, MPI_Request *request);
+int PMPIX_Isend_nomatch(const void *buf, int count, MPI_Datatype datatype, int dest, MPI_Comm comm, MPI_Request *request);
+int MPIX_Irecv_nomatch(void *buf, int count, MPI_Datatype datatype, MPI_Comm comm, MPI_Request *request);
+int PMPIX_Irecv_nomatch(void *buf, int count, MPI_Datatype datatype, MPI_Comm comm, MPI_Request *request);
+
+/* Communicators whose handles are constants, so that a program into which the library is inlined finds them without a load. They do
+   not exist until they are made, and again after MPI_Comm_free; libraries of one program agree among themselves who uses which. The
+   values are numbers that the ABI keeps back for communicators: no other library knows them. */
+#define MPIX_COMM_1 ((MPI_Comm)0x104)
+#define MPIX_COMM_2 ((MPI_Comm)0x105)
+#define MPIX_COMM_3 ((MPI_Comm)0x106)
+#define MPIX_COMM_4 ((MPI_Comm)0x107)
+
+/* As MPI_Comm_dup and MPI_Comm_split, but the result is `predefined`, one of the four; where a split has no result, it stays unused.
+   Error: MPI_ERR_COMM if it is none of them, or in use, also by operations that are not over after MPI_Comm_free; the other processes
+   must not have called then. */
+int MPIX_Comm_dup_predefined(MPI_Comm comm, MPI_Comm predefined);
+int PMPIX_Comm_dup_predefined(MPI_Comm comm, MPI_Comm predefined);
+int MPIX_Comm_split_predefined(MPI_Comm comm, int color, int key, MPI_Comm predefined);
+int PMPIX_Comm_split_predefined(MPI_Comm comm, int color, int key, MPI_Comm predefined);
+
+/* All of that at once: to a rank of MPI_COMM_WORLD, which is not MPI_PROC_NULL, on one of the four communicators, without request,
+   source and tag. MPIX_Irecv_nomatch receives it, MPIX_Comm_waitall completes it. */
+int MPIX_Isend_all_opts(const void *buf, int count, MPI_Datatype datatype, int world_rank, MPI_Comm predefined);
+int PMPIX_Isend_all_opts(const void *buf, int count, MPI_Datatype datatype, int world_rank, MPI_Comm predefined);
+
+/* MPI_Put to an address of the target's own, in its part of a window of any kind, whatever the displacement unit. Error: MPI_ERR_RMA_RANGE
+   for an address outside of the part; of a dynamic window, as in MPI_Put, the target finds it. */
+int MPIX_Put_virtual_addr(const void *origin, int origin_count, MPI_Datatype origin_datatype, int target, MPI_Aint target_address,
+                          int target_count, MPI_Datatype target_datatype, MPI_Win win);
+int PMPIX_Put_virtual_addr(const void *origin, int origin_count, MPI_Datatype origin_datatype, int target, MPI_Aint target_address,
+                           int target_count, MPI_Datatype target_datatype, MPI_Win win);
+
 #if defined(__cplusplus)
 }
 #endif

@@ -37,6 +37,9 @@ typedef struct Bench {
     int posted, unexpected; /* what lies ahead, each with a tag of its own, from ahead_tag on; rank 1: sent so far */
     MPI_Request ahead[deep];
     void *buffers[most]; /* that change their owner */
+    MPI_Comm twin; /* of MPI_COMM_WORLD; null wire only */
+    MPI_Win win;   /* in an epoch of MPI_Win_lock_all */
+    char *part;
 } Bench;
 
 /* A phase in three parts: before and after are not counted, the middle is. Rank 1 runs its own three. */
@@ -80,6 +83,68 @@ __attribute__((noinline)) static void isend(Bench *b, int n)
     for (int i = 0; i < n; i++)
         MPI_Isend(b->out, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, &b->requests[i]);
 }
+
+__attribute__((noinline)) static void isend_twin(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Isend(b->out, bytes, MPI_BYTE, 1, tag, b->twin, &b->requests[i]);
+}
+
+__attribute__((noinline)) static void put(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Put(b->out, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, b->win);
+}
+
+__attribute__((noinline)) static void get(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Get(b->in[0], bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, b->win);
+}
+
+#ifdef OWNERSHIP
+__attribute__((noinline)) static void isend_fixed(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Isend(b->out, bytes, MPI_BYTE, 1, tag, MPIX_COMM_1, &b->requests[i]);
+}
+
+__attribute__((noinline)) static void isend_global(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPIX_Isend_global(b->out, bytes, MPI_BYTE, 1, tag, b->twin, &b->requests[i]);
+}
+
+__attribute__((noinline)) static void isend_npn(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPIX_Isend_npn(b->out, bytes, MPI_BYTE, 1, tag, b->twin, &b->requests[i]);
+}
+
+__attribute__((noinline)) static void isend_noreq(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPIX_Isend_noreq(b->out, bytes, MPI_BYTE, 1, tag, b->twin);
+}
+
+__attribute__((noinline)) static void isend_nomatch(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPIX_Isend_nomatch(b->out, bytes, MPI_BYTE, 1, b->twin, &b->requests[i]);
+}
+
+__attribute__((noinline)) static void isend_all_opts(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPIX_Isend_all_opts(b->out, bytes, MPI_BYTE, 1, MPIX_COMM_1);
+}
+
+__attribute__((noinline)) static void put_virtual(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPIX_Put_virtual_addr(b->out, bytes, MPI_BYTE, 1, (MPI_Aint)b->part, bytes, MPI_BYTE, b->win);
+}
+#endif
 
 __attribute__((noinline)) static void isend_burst(Bench *b, int n)
 {
@@ -404,6 +469,18 @@ static const Phase by_null[] = {
     {"empty", nothing, empty, nothing, nothing},
     {"isend", nothing, isend, wait_all, nothing},
     {"wait", isend, wait_each, nothing, nothing},
+    {"isend-dup", nothing, isend_twin, wait_all, nothing},
+    {"put", nothing, put, nothing, nothing},
+    {"get", nothing, get, nothing, nothing},
+#ifdef OWNERSHIP
+    {"isend-fixed", nothing, isend_fixed, wait_all, nothing},
+    {"isend-global", nothing, isend_global, wait_all, nothing},
+    {"isend-npn", nothing, isend_npn, wait_all, nothing},
+    {"isend-noreq", nothing, isend_noreq, nothing, nothing},
+    {"isend-nomatch", nothing, isend_nomatch, wait_all, nothing},
+    {"isend-all-opts", nothing, isend_all_opts, nothing, nothing},
+    {"put-virtual", nothing, put_virtual, nothing, nothing},
+#endif
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -473,6 +550,24 @@ static void run_all(Bench *b, const Phase *list)
     }
 }
 
+/* On the null wire each process is thought to have the memory that this one has. */
+static void make_twin_and_window(Bench *b)
+{
+    MPI_Comm_dup(MPI_COMM_WORLD, &b->twin);
+#ifdef OWNERSHIP
+    MPIX_Comm_dup_predefined(MPI_COMM_WORLD, MPIX_COMM_1);
+#endif
+    MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &b->part, &b->win);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, b->win);
+}
+
+static void free_twin_and_window(Bench *b)
+{
+    MPI_Win_unlock_all(b->win);
+    MPI_Win_free(&b->win);
+    MPI_Comm_free(&b->twin);
+}
+
 int main(int argc, char **argv)
 {
     static Bench b;
@@ -491,7 +586,9 @@ int main(int argc, char **argv)
         b.steps = share_page(&b.world, 4096);
     MPI_Send_init(b.out, bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.to);
     MPI_Recv_init(b.in[0], bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.from);
-    if (!null)
+    if (null)
+        make_twin_and_window(&b);
+    else
         make_parts(&b);
     run_all(&b, null ? by_null : by_shm);
     if (!null) {
@@ -501,7 +598,9 @@ int main(int argc, char **argv)
         if (b.world.rank == 0)
             receive_ahead(&b);
     }
-    if (!null)
+    if (null)
+        free_twin_and_window(&b);
+    else
         free_parts(&b);
     MPI_Request_free(&b.to);
     MPI_Request_free(&b.from);

@@ -22,11 +22,23 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from weft_bench import libraries, runner  # noqa: E402
 from weft_bench.text import table  # noqa: E402
 import callgrind  # noqa: E402
+import rates  # noqa: E402
+import reasons  # noqa: E402
 
 BASELINES = HERE / "baselines.json"
+# What each build of the library is configured with. The optimised one is a static archive that programs are linked with by -flto.
+OFF = {"no-err": ["-DWEFT_CHECKS=OFF"], "no-err-single": ["-DWEFT_CHECKS=OFF", "-DWEFT_SINGLE=ON"]}
+OFF["optimised"] = OFF["no-err-single"]
+BUILDS = ("default", *OFF)
+# Table 1 and the staircase of "Why Is MPI So Slow?": MPI_Isend, MPI_Put.
+PAPER_REASONS = {"error check": (74, 72), "thread check": (6, 14), "call": (23, 25), "redundant checks": (59, 62), "mandatory": (59, 44)}
+PAPER_STAIRS = {"default": (221, 215), "no-err": (147, 143), "no-err-single": (141, 129), "optimised": (59, 44)}
+STAIRS = ("MPI_Isend, null wire", "MPI_Put of 8 B, null wire")
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
-COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived")
-COUNTED_OPI = ("OPI_Give", "OPI_Take", "OPI_Alloc", "OPI_Free")
+COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived", "Put", "Get")
+COUNTED_OWN = ("OPI_Give", "OPI_Take", "OPI_Alloc", "OPI_Free",
+               *(f"{p}MPIX_{name}" for p in ("", "P") for name in ("Isend_global", "Isend_npn", "Isend_noreq", "Isend_nomatch", "Isend_all_opts",
+                                                                   "Put_virtual_addr")))
 FLAGS = ["-O2", "-std=gnu11", "-march=x86-64-v2", "-D_GNU_SOURCE"]
 # Against the null wire nothing varies; beside a live peer a poll more or less may fall into a phase.
 SLACK = {"null": 0.05, "shm": 3.0}
@@ -46,7 +58,17 @@ class Row:
 
 NOTHING_SLOW = {"atomic": 1, "indirect": 0, "plt": 0}
 ROWS = (
-    Row("MPI_Isend, null wire", "null", "isend", {"default": 90, "optimised": 30}),
+    Row("MPI_Isend, null wire", "null", "isend", {"default": 80, "optimised": 20}),
+    Row("MPI_Isend on a duplicate, null wire", "null", "isend-dup", {"default": 90, "optimised": 30}),
+    Row("MPI_Isend on MPIX_COMM_1, null wire", "null", "isend-fixed", {}, own=True),
+    Row("MPIX_Isend_global, null wire", "null", "isend-global", {}, own=True),
+    Row("MPIX_Isend_npn, null wire", "null", "isend-npn", {}, own=True),
+    Row("MPIX_Isend_noreq, null wire", "null", "isend-noreq", {}, own=True),
+    Row("MPIX_Isend_nomatch, null wire", "null", "isend-nomatch", {}, own=True),
+    Row("MPIX_Isend_all_opts, null wire", "null", "isend-all-opts", {"optimised": 12}, own=True),
+    Row("MPI_Put of 8 B, null wire", "null", "put", {"default": 60, "optimised": 25}),
+    Row("MPI_Get of 8 B, null wire", "null", "get", {"default": 60, "optimised": 25}),
+    Row("MPIX_Put_virtual_addr of 8 B, null wire", "null", "put-virtual", {}, own=True),
     Row("MPI_Wait on a finished request", "null", "wait", {"default": 30, "optimised": 15}),
     Row("MPI_Send, shared memory", "shm", "send", {"default": 140, "optimised": 80}, NOTHING_SLOW),
     Row("MPI_Isend, shared memory", "shm", "isend", {"default": 140, "optimised": 80}, NOTHING_SLOW),
@@ -87,34 +109,35 @@ def compiler_of(library):
     return f"{found[1]} {found[2]}" if found else "unknown compiler"
 
 
-def build_driver(out, flags, inputs):
-    program = out / "counted"
-    call(["cc", *FLAGS, *flags, str(HERE / "counted.c"), str(HERE.parent / "mpi" / "common.c"), "-o", str(program),
+def build_driver(out, flags, inputs, name="counted"):
+    program = out / name
+    call(["cc", *FLAGS, *flags, str(HERE / f"{name}.c"), str(HERE.parent / "mpi" / "common.c"), "-o", str(program),
           *map(str, inputs)])
     return program
 
 
-def default_driver(root, out):
-    return build_driver(out, ["-I", str(root / "include")], [root / "lib" / "libmpi_abi.so.1"])
+def shared_driver(root, out, name="counted"):
+    return build_driver(out, ["-I", str(root / "include")], [root / "lib" / "libmpi_abi.so.1"], name)
 
 
-def optimised_archive(root):
-    """The library once more, for one thread and without checks; made on the first use, then only kept up to date."""
-    tree = root / "optimised"
+def variant(root, build):
+    """The library once more, without what the build leaves out; made on the first use, then only kept up to date."""
+    if build == "default":
+        return root
+    tree = root / build
     source = libraries.PROJECT
     if not (source / "CMakeLists.txt").exists():
         raise Failed("the optimised build needs the sources")
     if not (tree / "build.ninja").exists():
         call(["cmake", "-S", str(source), "-B", str(tree), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-              "-DWEFT_CHECKS=OFF", "-DWEFT_SINGLE=ON", "-DWEFT_TESTS=OFF"])
-    call(["cmake", "--build", str(tree), "--target", "mpi_abi_static"])
+              *OFF[build], "-DWEFT_TESTS=OFF"])
+    call(["cmake", "--build", str(tree), "--target", "mpi_abi_static" if build == "optimised" else "mpi_abi"])
     return tree
 
 
-def optimised_driver(root, out):
-    tree = optimised_archive(root)
+def optimised_driver(tree, out, name="counted"):
     archive = tree / "lib" / "libmpi_abi.a"
-    return build_driver(out, ["-flto", "-I", str(tree / "include")], [archive, "-lpthread", "-ldl"])
+    return build_driver(out, ["-flto", "-I", str(tree / "include")], [archive, "-lpthread", "-ldl"], name)
 
 
 def valgrind(out, slope):
@@ -123,7 +146,7 @@ def valgrind(out, slope):
     if slope:
         return [*command, "--collect-atstart=no"]
     return [*command, *(f"--toggle-collect={prefix}MPI_{name}" for name in COUNTED for prefix in ("", "P")),
-            *(f"--toggle-collect={name}" for name in COUNTED_OPI)]
+            *(f"--toggle-collect={name}" for name in COUNTED_OWN)]
 
 
 def run_counted(program, wire, slope, launch, env, out):
@@ -153,6 +176,22 @@ def per_call(measured, phase, slope):
     return (costs[LONG] - costs[SHORT] - empty[LONG] + empty[SHORT]) / (LONG - SHORT)
 
 
+def present_rates(args, work):
+    """Every build in turn: the rates of one are its medians, so that what disturbed a few repetitions does not count."""
+    shown = []
+    for build in args.build or ["default", "optimised"]:
+        place = work / build
+        place.mkdir(parents=True)
+        tree = variant(args.root, build)
+        program = (optimised_driver if build == "optimised" else shared_driver)(tree, place, "rates")
+        try:
+            shown += rates.rows(build, rates.measure(program, {**environment(), "LD_LIBRARY_PATH": str(tree / "lib")}))
+        except (OSError, subprocess.SubprocessError) as why:
+            raise Failed(str(why)) from None
+    print("1-byte messages into the null wire from one core, windows of 64; the paper's best: 132.8 M/s, 16.6 to 18.8 cycles")
+    print(table(["build", "call", "M/s", "quartiles", "cycles"], shown, left=2))
+
+
 def environment():
     return {k: v for k, v in os.environ.items() if not k.startswith(libraries.FOREIGN)}
 
@@ -163,6 +202,7 @@ class Counted:
     counts: dict
     kinds: dict
     files: dict
+    reasons: dict = field(default_factory=dict)
 
     def of(self, what):
         return {"count": self.counts[what], **self.kinds.get(what, {})}
@@ -184,15 +224,28 @@ def collect(measured, files, wire, slope, into, library=None, peer=False):
 def count_build(args, build, work):
     """One build of Weft, over both wires."""
     slope = build == "optimised"
-    program = (optimised_driver if slope else default_driver)(args.root, work)
-    env = {**environment(), "LD_LIBRARY_PATH": str(args.root / "lib")}
+    tree = variant(args.root, build)
+    program = (optimised_driver if slope else shared_driver)(tree, work)
+    env = {**environment(), "LD_LIBRARY_PATH": str(tree / "lib")}
     result = Counted({}, {}, {})
-    for wire in ("null", "shm"):
+    for wire in ("null",) if args.null else ("null", "shm"):
         out = work / wire
         out.mkdir()
         run_counted(program, wire, slope, [str(args.root / "bin" / "mpiexec")], env, out)
-        collect(*callgrind.phases(out), wire, slope, result, None if slope else args.root / "lib" / "libmpi_abi.so.1")
+        measured, files = callgrind.phases(out)
+        collect(measured, files, wire, slope, result, None if slope else tree / "lib" / "libmpi_abi.so.1")
+        if args.reasons:
+            explain(files, wire, slope, reasons.Sources(libraries.PROJECT, tree), result)
     return result
+
+
+def explain(files, wire, slope, sources, into):
+    """Divides each row's count by reason. The parts must add up to it."""
+    for row in (r for r in ROWS if r.wire == wire):
+        parts = reasons.per_call(sources, files, row.phase, slope, LONG, SHORT)
+        if abs(sum(parts.values()) - into.counts[row.what]) > 0.01:
+            raise Failed(f"{row.what}: {sum(parts.values()):g} instructions by reason, {into.counts[row.what]:g} in all")
+        into.reasons[row.what] = {reason: round(cost, 2) for reason, cost in parts.items()}
 
 
 def count_peer(args, name, work):
@@ -246,7 +299,7 @@ def store(compiler, result):
     known = json.loads(BASELINES.read_text()) if BASELINES.exists() else {}
     mine = known.setdefault(compiler, {})
     for build, counted in result.items():
-        mine[build] = {what: counted.of(what) for what in counted.counts}
+        mine.setdefault(build, {}).update({what: counted.of(what) for what in counted.counts})
     BASELINES.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
 
 
@@ -254,7 +307,12 @@ def parse():
     parser = argparse.ArgumentParser(prog="weft count", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", "--build-dir", default=libraries.default_root(), type=pathlib.Path)
-    parser.add_argument("--build", choices=("default", "optimised"), action="append", help="only this one (both)")
+    parser.add_argument("--build", choices=BUILDS, action="append", help="only this one (default and optimised)")
+    parser.add_argument("--null", action="store_true", help="only the null wire")
+    parser.add_argument("--reasons", action="store_true", help="divide each count by reason, and print the paper's table beside it")
+    parser.add_argument("--rates", action="store_true", help="messages per second over the null wire instead, in every build that is named")
+    parser.add_argument("--staircase", action="store_true", help="count every build on the null wire, by reason")
+    parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="where two builds differ, by reason: names of builds, or files of --json")
     parser.add_argument("--check", action="store_true", help="fail when a count has grown over its baseline")
     parser.add_argument("--update", action="store_true", help="make today's counts the baseline of this compiler")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
@@ -264,15 +322,21 @@ def parse():
     parser.add_argument("--classes", action="store_true",
                         help="instead: what inlining saves applications, by where their datatypes come from (classes.py)")
     parser.add_argument("--keep", type=pathlib.Path, help="leave callgrind's files in this folder")
-    args = parser.parse_args()
+    given = sys.argv[1:]
+    args = parser.parse_args(["--diff", *given[1:]] if given[:1] == ["diff"] else given)   # weft count diff A B
     args.root = args.root.resolve()
+    if args.staircase:
+        args.build, args.null, args.reasons = list(BUILDS), True, True
+    if args.diff:
+        args.build, args.reasons = [name for name in args.diff if name in BUILDS], True
     return args
 
 
 def count(args, work):
     """{build: Counted}"""
     result = {}
-    for name in [args.library] if args.library else args.build or ["default", "optimised"]:
+    builds = [args.library] if args.library else args.build if args.build is not None else ["default", "optimised"]
+    for name in builds:
         place = work / name
         place.mkdir(parents=True)
         result[name] = count_peer(args, name, place) if args.library else count_build(args, name, place)
@@ -312,7 +376,8 @@ def present(args, compiler, result, base):
             said, grew = judge(row, build, counted, base)
             if grew:
                 grown.append(f"{row.what} ({build})")
-            rows.append({"what": row.what, "build": build, "budget": budget, "said": said, **now})
+            why = {"reasons": counted.reasons[row.what]} if row.what in counted.reasons else {}
+            rows.append({"what": row.what, "build": build, "budget": budget, "said": said, **now, **why})
             kinds = [f"{now[k]:g}" if k in now else "" for k in callgrind.KINDS]
             shown.append([row.what, build, f"{now['count']:.1f}", budget or "-", *kinds, said])
     if args.json:
@@ -321,6 +386,55 @@ def present(args, compiler, result, base):
         print(f"instructions per call, 8 bytes, {compiler}; of them atomic read-modify-writes, indirect and PLT calls")
         print(table(["path", "build", "count", "budget", *callgrind.KINDS, ""], shown, left=2))
     return grown
+
+
+def part_of(parts, reason):
+    return sum(parts[m] for m in reasons.MANDATORY) if reason == "mandatory" else parts[reason]
+
+
+def present_reasons(result):
+    """Every count by reason, then the paper's table beside Weft's, and the staircase where all its builds were counted."""
+    for build, counted in result.items():
+        print(f"\n{build}: instructions per call by reason")
+        print(table(["path", *reasons.CATEGORIES, "all"],
+                    [[what, *(f"{parts[c]:.1f}" if parts[c] else "" for c in reasons.CATEGORIES), f"{counted.counts[what]:.1f}"]
+                     for what, parts in counted.reasons.items()], left=1))
+    if "default" in result:
+        mine = [result["default"].reasons[what] for what in STAIRS]
+        print("\nthe paper's Table 1: default build")
+        print(table(["reason", "Isend, paper", "Isend, Weft", "Put, paper", "Put, Weft"],
+                    [[reason, isend, f"{part_of(mine[0], reason):.1f}", put, f"{part_of(mine[1], reason):.1f}"]
+                     for reason, (isend, put) in PAPER_REASONS.items()], left=1))
+    if all(build in result for build in PAPER_STAIRS):
+        print("\nthe staircase: all instructions")
+        print(table(["build", "Isend, paper", "Isend, Weft", "Put, paper", "Put, Weft"],
+                    [[build, isend, f"{result[build].counts[STAIRS[0]]:.1f}", put, f"{result[build].counts[STAIRS[1]]:.1f}"]
+                     for build, (isend, put) in PAPER_STAIRS.items()], left=1))
+
+
+def reasons_of(name, result):
+    """{row: {reason: instructions}} of a build that was counted, or of a file."""
+    if name in result:
+        return result[name].reasons
+    try:
+        rows = json.loads(pathlib.Path(name).read_text())["rows"]
+    except (OSError, ValueError, KeyError) as why:
+        raise Failed(f"{name} is neither a build nor a file of --json: {why}") from None
+    if len({row["build"] for row in rows}) != 1 or not all("reasons" in row for row in rows):
+        raise Failed(f"{name} does not hold one build by reason: make it by --build ... --reasons --json")
+    return {row["what"]: row["reasons"] for row in rows}
+
+
+def present_difference(names, result):
+    before, after = (reasons_of(name, result) for name in names)
+    rows = []
+    for what in (w for w in before if w in after):
+        change = {c: after[what][c] - before[what][c] for c in reasons.CATEGORIES}
+        if any(abs(v) >= 0.05 for v in change.values()):
+            rows.append([what, *(f"{change[c]:+.1f}" if abs(change[c]) >= 0.05 else "" for c in reasons.CATEGORIES),
+                         f"{sum(change.values()):+.1f}"])
+    print(f"\n{names[1]} less {names[0]}: instructions per call by reason")
+    print(table(["path", *reasons.CATEGORIES, "all"], rows, left=1))
 
 
 def annotate(args, result):
@@ -343,6 +457,9 @@ def main():
         try:
             compiler = args.library or compiler_of(args.root / "lib" / "libmpi_abi.so.1")
             work = args.keep or pathlib.Path(scratch)
+            if args.rates:
+                present_rates(args, work)
+                return 0
             base = json.loads(BASELINES.read_text()).get(compiler, {}) if BASELINES.exists() else {}
             result = count(args, work)
             if args.check and not args.library:
@@ -353,6 +470,10 @@ def main():
         grown = present(args, compiler, result, base)
         if args.annotate:
             annotate(args, result)
+        if args.diff:
+            present_difference(args.diff, result)
+        elif args.reasons and not args.json:
+            present_reasons(result)
     if args.update and not args.library:
         store(compiler, result)
     if args.check and not base:

@@ -10,7 +10,7 @@ import sys
 
 from . import coll, libraries, machine, part_bars, sweep, threads
 from .rows import Row, against_best, against_key, against_number, amount, mean_of
-from .session import Session, alternating, by_bench, comparator, ours, startup
+from .session import Session, alternating, by_bench, comparator, comparators, ours, startup
 from .text import Progress, median, number, size_name, spread, table
 
 LARGE = (4 << 10, 4 << 20)
@@ -33,6 +33,7 @@ BUSY_NAMES = {"pingpong": "8 B ping-pong", "flood": "flood of 10^5", "allreduce"
 HEAP_FROM = 16 << 10
 HEAP_TESTS = (("latency", "us", 16 << 20), ("bandwidth", "GB/s", 4 << 20))   # 64 buffers of 4 MiB are in flight in a window
 HEAP_USES = (("rewritten", []), ("reused", ["--no-rewrite"]))
+HMPI_SIZES = (4 << 10, 64 << 10, 4 << 20)
 
 
 def by_size(s, test, unit, lower_is_better):
@@ -239,6 +240,22 @@ def rma_rows(s):
     return rows
 
 
+def hmpi_launches():
+    """Weft and Hybrid MPI's design (plain/hmpi.c), each size and use in a launch of its own, next to each other."""
+    for use, flags in HEAP_USES:
+        for size in HMPI_SIZES:
+            args = ["latency", "-m", f"{size}:{size}", "-r", 5]
+            yield ours(f"hmpi {use} {size_name(size)}", 2, [*args, "--alloc-mem", *flags])
+            yield comparators(f"hmpi {use}", args + ([] if flags else ["--rewrite"]), "weft-bench-hmpi")
+
+
+def hmpi_rows(s):
+    return [against_key(s, f"one way, {use}, {size_name(size)}: against {text}", f"hmpi {use} {size_name(size)} latency",
+                        f"hmpi {use} {way} {size_name(size)}", "us", 1.0, other_name="plain", text="(plain C)")
+            for use, _ in HEAP_USES for size in HMPI_SIZES
+            for way, text in (("hmpi", "HMPI's design"), ("single", "HMPI's single copy"))]
+
+
 GROUPS = {
     "core": ([ours("limits", 2, ["limits", "--pairs", 30]),
               by_bench("latency 8 B", 2, ["latency", "-m", "8:8"]),
@@ -279,6 +296,7 @@ GROUPS = {
                alternating("lanes levels", 2, LEVELS, 3)], lanes_rows),
     "heap": ([by_bench(f"heap {test} {use}", 2, [test, "-m", f"{HEAP_FROM}:{most}", "-r", 3, "--alloc-mem", *flags], timeout_s=120)
               for test, _, most in HEAP_TESTS for use, flags in HEAP_USES], heap_rows),
+    "hmpi": (list(hmpi_launches()), hmpi_rows),
     "part": (part_bars.MEASUREMENTS, part_bars.rows),
     "rma": ([by_bench("rma", 2, ["rma", "-m", "8:1048576", "-r", 3])], rma_rows),
     "small": ([sweep.launch("small", test, ranks, SMALL) for ranks in SMALL_RANKS for test in sweep.TESTS], small_rows),

@@ -193,6 +193,18 @@ def plan_of(apps, sweep):
             for launch in launches for value in values.split(",")]
 
 
+def with_allocators(launches, library):
+    """The control of what the allocator alone does: each launch of Weft with libc's malloc, with the heap's allocator on private memory,
+    and on memory that the ranks share."""
+    tree = pathlib.Path(library.launch[0]).parent.parent
+    preload = next(tree.glob("lib*/**/libweft_malloc.so"), None)
+    if preload is None:
+        raise SystemExit(f"weft bench: there is no libweft_malloc.so in {tree}: Weft was built without mimalloc")
+    allocators = {"libc": {}, "mimalloc, private": {"LD_PRELOAD": str(preload)}, "mimalloc, shared": {"MPIEXEC_SHARED_HEAP": "1"}}
+    return [Launch(f"{launch.key}, {name}", launch.ranks, launch.program, launch.args, False, env)
+            for launch in launches for name, env in allocators.items()]
+
+
 def measure_all(session, launches):
     """{series by name}: every launch in every repetition."""
     series = {}
@@ -205,15 +217,16 @@ def measure_all(session, launches):
     return series
 
 
-def run(root, only, apps, reps, out, sweep=None, caches=None, pictures=True):
+def run(root, only, apps, reps, out, sweep=None, allocators=False, caches=None, pictures=True):
     """Returns the exit status."""
-    found = libraries.compared(root, ["weft"] if sweep else only)
+    found = libraries.compared(root, ["weft"] if sweep or allocators else only)
     about = machine.describe()
     print(machine.caption(about))
     for warning in machine.warnings(about):
         print("note: " + warning)
     session = Session(found, None, reps)
-    series = measure_all(session, plan_of(apps, sweep))
+    launches = plan_of(apps, sweep)
+    series = measure_all(session, with_allocators(launches, found[0]) if allocators else launches)
     print_medians(session, series, [lib.name for lib in found])
     found_gains = gains(session, series)
     if found_gains:

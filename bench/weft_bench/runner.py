@@ -85,9 +85,9 @@ def bench(library, ranks, args, timeout_s=120, confine=None, cgroup=None, env=No
     return lines[1:]
 
 
-def plain(program_dir, args, timeout_s=120, confine=None):
-    """One run of the comparator without MPI."""
-    command = [str(program_dir / "weft-bench-plain"), *map(str, args), "--cpus", ",".join(map(str, confine or cpus()))]
+def plain(program_dir, args, timeout_s=120, confine=None, program="weft-bench-plain"):
+    """One run of a comparator without MPI."""
+    command = [str(program_dir / program), *map(str, args), "--cpus", ",".join(map(str, confine or cpus()))]
     out, _ = execute(command, None, timeout_s, confine)
     return records(out)
 

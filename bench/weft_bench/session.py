@@ -176,6 +176,17 @@ def comparator(key, args, cpus=None):
     return Measurement(key, run)
 
 
+def comparators(key, args, program):
+    """The same with every record of another program without MPI, by test and size."""
+    def run(session, rep):
+        session.progress.begin(f"plain C: {key}, {rep + 1} of {session.reps}")
+        for line in runner.plain(session.plain_dir, args, program=program):
+            name = f"{key} {line['test']} {size_name(line['bytes'])}"
+            session.add(rep, "plain", name, median(line["samples"]))
+            show(session, rep, "plain", name, median(line["samples"]))
+    return Measurement(key, run)
+
+
 def startup(ranks):
     key = f"mpiexec -n {ranks} hello"
 

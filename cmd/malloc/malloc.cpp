@@ -59,6 +59,17 @@ WEFT_COLD void* move_here(void* p, size_t bytes) {
     return copy;
 }
 
+// From here on calloc looks which pages there are instead of writing zeros to all: glibc's, too, takes fresh pages from there on.
+constexpr size_t untouched_from = 128 << 10;
+
+WEFT_COLD void* zeroed(size_t bytes) {
+    void* const p = checked(mi_malloc(bytes));
+    if (p == nullptr) return nullptr;
+    if (own_slices.is_own(p)) own_slices.zero(p, bytes);
+    else memset(p, 0, bytes);
+    return p;
+}
+
 bool is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 }  // namespace
@@ -77,7 +88,11 @@ void weft_pages_begin() {
 WEFT_EXPORT heap::Slices* weft_slices_of_malloc_1() { return own_slices.base != nullptr ? &own_slices : nullptr; }
 
 WEFT_EXPORT void* malloc(size_t bytes) noexcept { return checked(mi_malloc(bytes)); }
-WEFT_EXPORT void* calloc(size_t count, size_t bytes) noexcept { return checked(mi_calloc(count, bytes)); }
+WEFT_EXPORT void* calloc(size_t count, size_t bytes) noexcept {
+    size_t all;
+    const bool large = !__builtin_mul_overflow(count, bytes, &all) && all >= untouched_from;
+    return WEFT_UNLIKELY(large) && own_slices.base != nullptr ? zeroed(all) : checked(mi_calloc(count, bytes));
+}
 
 WEFT_EXPORT void free(void* p) noexcept {
     if (WEFT_LIKELY(own_slices.is_own(p)) || !is_foreign(p)) mi_free(p);

@@ -49,6 +49,8 @@ int usage(FILE* out, int status) {
             "                          --heap: size, use and high-water mark of the running jobs' shared heaps, by rank\n"
             "  doctor [--json]         what this machine allows, and what Weft does where it does not\n"
             "  bench ...               measures Weft beside other MPI libraries (weft bench --help)\n"
+            "  tune --heap             finds this machine's thresholds for messages in the shared heap and writes them to a file\n"
+            "                          for WEFT_TUNED (weft tune --help)\n"
             "  opi-rewrite ...         replaces sends and receives of a C source by ownership passing, where that is safe\n"
             "                          (weft opi-rewrite --help)\n"
             "  count ...               counts the instructions of the hot paths (weft count --help)\n"
@@ -63,6 +65,7 @@ int run(int argc, char** argv) {
     if (!std::strcmp(command, "info")) return info(argc - 1, argv + 1);
     if (!std::strcmp(command, "doctor")) return doctor(argc - 1, argv + 1);
     if (!std::strcmp(command, "bench")) return run_script("bench/bench.py", argc - 1, argv + 1);
+    if (!std::strcmp(command, "tune")) return run_script("bench/tune.py", argc - 1, argv + 1);
     if (!std::strcmp(command, "count")) return run_script("bench/count/weft_count.py", argc - 1, argv + 1);
     if (!std::strcmp(command, "opi-rewrite")) return run_script("cmd/opi-rewrite/opi_rewrite.py", argc - 1, argv + 1);
     if (!std::strcmp(command, "profile")) return run_script("bench/profile.py", argc - 1, argv + 1);

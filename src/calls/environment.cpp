@@ -25,8 +25,9 @@ Err get_version(Process&, int* version, int* subversion) {
 
 Err get_library_version(Process&, char* text, int* length) {
     *length = snprintf(text, MPI_MAX_LIBRARY_VERSION_STRING,
-                       "Weft Version: %s\nMPI Standard: %d.%d\nMPI ABI: %d.%d\nCompiler: %s\nArgument checks: %s\n", WEFT_VERSION,
-                       MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION, __VERSION__, WEFT_CHECKS ? "on" : "off");
+                       "Weft Version: %s\nMPI Standard: %d.%d\nMPI ABI: %d.%d\nCompiler: %s\nArgument checks: %s\nThreads: %s\n", WEFT_VERSION,
+                       MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION, __VERSION__, WEFT_CHECKS ? "on" : "off",
+                       WEFT_SINGLE ? "single" : "run-time");
     return Err::ok;
 }
 

@@ -2,9 +2,11 @@
 
 #include <mpi.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "obj/info.hpp"
+#include "obj/process.hpp"
 
 namespace weft::calls {
 
@@ -39,6 +41,11 @@ Err comm_get_info(Process& p, Comm& c, Info** out) {
     for (const char* key : assertions) {
         char value[8];
         if (e == Err::ok) e = obj::info_put(*i, key, truth(c.info, key, value) ? value : "false");
+    }
+    if (p.lane_count > 1) {
+        char lane[16];
+        snprintf(lane, sizeof lane, "%u", p.contexts.lane_of(c.context));
+        if (e == Err::ok) e = obj::info_put(*i, "weft_lane", lane);
     }
     if (e != Err::ok) {
         obj::free_info(p, *i);

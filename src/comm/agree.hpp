@@ -14,9 +14,12 @@ inline bool leads(const Comm& c) { return c.group->at(0) < c.remote_group->at(0)
 
 // Member `root` of the team gives `bytes` to all, within a call that is collective over it.
 Err bcast_now(Process&, Comm& c, const coll::Team& team, int32_t root, int32_t tag, void* data, int64_t bytes);
+// The lanes that a new communicator of these members may have, of which the caller draws the context id: the root lane alone where some
+// member has no others, or as `hints`, which may be null, say. Waits until all members have started.
+obj::LaneRange lanes_for(Process&, const Group& members, Info* hints);
 // Member 0 of the team draws a context id and tells the others: nobody else is asked. `seal` is what all of them must have
-// in common where the tag alone does not say it.
-Err agree_context(Process&, Comm& c, const coll::Team& team, int32_t tag, uint32_t* context, uint64_t seal = 0);
+// in common where the tag alone does not say it. `members`: of the new communicator, for its lane; null: it is on the root lane.
+Err agree_context(Process&, Comm& c, const coll::Team& team, int32_t tag, uint32_t* context, uint64_t seal = 0, const Group* members = nullptr);
 // Err::other where another creation with the same tag has been met.
 Err check_seal(uint64_t seal, uint64_t theirs);
 // The internal tag of what is created under the user's.

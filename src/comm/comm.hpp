@@ -26,6 +26,9 @@ Err idup(Process&, Comm&, Comm** out, Request**);
 Err idup_with_info(Process&, Comm&, Info*, Comm** out, Request**);
 Err split(Process&, Comm&, int color, int key, Comm** out);
 Err split_type(Process&, Comm&, int split_type, int key, Info*, Comm** out);
+// The same, with MPIX_COMM_1 to 4 for the result: Err::comm if `to` is none of them, or in use. Where a split has none, `to` stays free.
+Err dup_to_fixed(Process&, Comm&, Comm& to);
+Err split_to_fixed(Process&, Comm&, int color, int key, Comm& to);
 Err create(Process&, Comm&, Group&, Comm** out);
 Err create_group(Process&, Comm&, Group&, int tag, Comm** out);
 // `peer` is significant at the local leader only, and may be null elsewhere.

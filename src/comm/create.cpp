@@ -6,8 +6,11 @@
 #include "base/scratch.hpp"
 #include "coll/coll.hpp"
 #include "comm/agree.hpp"
+#include "obj/info.hpp"
+#include "obj/lanes.hpp"
 #include "obj/status.hpp"
 #include "obj/topology.hpp"
+#include "p2p/p2p.hpp"
 
 namespace weft::comm {
 
@@ -39,12 +42,34 @@ Err check_seal(uint64_t seal, uint64_t theirs) {
                           : fail(Err::other, "two communicators are being created whose string tags are too alike");
 }
 
-Err agree_context(Process& p, Comm& c, const Team& team, int32_t tag, uint32_t* context, uint64_t seal) {
+namespace {
+
+// Hints by which a communicator asks for a lane of its own, named as in MPICH's first version of such lanes.
+bool asks_for_lane(Info* hints) {
+    char value[8];
+    return hints != nullptr && ((obj::info_lookup(hints, "mpi_assert_new_vci", value, sizeof value) && strcmp(value, "true") == 0) ||
+                                (obj::info_lookup(hints, "mpi_num_vcis", value, sizeof value) && strcmp(value, "0") != 0));
+}
+
+}  // namespace
+
+obj::LaneRange lanes_for(Process& p, const Group& members, Info* hints) {
+    if (p.lane_count == 1 || (p.lanes.by_hints && !asks_for_lane(hints))) return {};
+    for (int32_t i = 0; i < members.size; i++) {
+        int lanes = 0;
+        p2p::progress_until(p, [&] { return (lanes = obj::lanes_of(p, members.at(i))) != 0; });
+        if (lanes != p.lane_count) return {};
+    }
+    return {p.lanes.by_hints ? 1u : 0u, p.lane_count};
+}
+
+Err agree_context(Process& p, Comm& c, const Team& team, int32_t tag, uint32_t* context, uint64_t seal, const Group* members) {
     struct Offer {
         uint64_t seal;
         uint32_t id, unused;
     } offer{seal, no_context, 0};
-    if (team.rank == 0 && p.contexts.take(&offer.id) != Err::ok) offer.id = no_context;
+    const obj::LaneRange lanes = team.rank == 0 && members != nullptr ? lanes_for(p, *members, nullptr) : obj::LaneRange{};
+    if (team.rank == 0 && p.contexts.take(&offer.id, lanes) != Err::ok) offer.id = no_context;
     if (Err e = bcast_now(p, c, team, 0, tag, &offer, sizeof offer); e != Err::ok) {
         if (team.rank == 0 && offer.id != no_context) p.contexts.give(offer.id);
         return e;
@@ -107,9 +132,12 @@ void add_agreement(Schedule& s, Comm& c, Comm& twin) {
     if (c.is_inter()) coll::add_bcast(s, local, 0, {&twin.local_comm->context, sizeof twin.context, &byte});
 }
 
-Err draw_contexts(Process& p, Comm& c, Comm& twin) {
+// Intercommunicators are on the root lane. So are the duplicates of a call that does not wait: it may not wait for members that start
+// late, and nobody knows when to make the lane.
+Err draw_contexts(Process& p, Comm& c, Comm& twin, Info* info, bool waits) {
     if (c.rank != 0) return Err::ok;
-    if (!c.is_inter() || leads(c)) WEFT_TRY(p.contexts.take(&twin.context));
+    const obj::LaneRange lanes = waits && !c.is_inter() ? lanes_for(p, *c.group, info) : obj::LaneRange{};
+    if (!c.is_inter() || leads(c)) WEFT_TRY(p.contexts.take(&twin.context, lanes));
     if (c.is_inter()) WEFT_TRY(p.contexts.take(&twin.local_comm->context));
     return Err::ok;
 }
@@ -120,13 +148,14 @@ Err duplicate(Process& p, Comm& c, Info* info, Comm** out, Request** request) {
     WEFT_TRY(coll::open(p, c, request != nullptr ? coll::of_nonblocking : coll::of_sequence, request != nullptr, &s));
     Err e = make_twin(p, c, info, &twin);
     if (e != Err::ok) return coll::abandon(*s, e);
-    e = draw_contexts(p, c, *twin);
+    e = draw_contexts(p, c, *twin, info, request == nullptr);
     if (e != Err::ok) {
         obj::release(*twin);
         return coll::abandon(*s, e);
     }
     add_agreement(*s, c, *twin);
     e = request != nullptr ? coll::start(*s, request) : coll::run(*s);
+    if (e == Err::ok && request == nullptr) e = obj::set_lane(p, *twin);
     if (e != Err::ok) {
         obj::release(*twin);
         return e;
@@ -156,7 +185,7 @@ Err create_over(Process& p, Comm& parent, Group& group, int32_t tag, Comm** out)
         if (ranks[i] == obj::undefined) return fail(Err::group, "rank %d of the group is not in the communicator", i);
     }
     uint32_t context = 0;
-    WEFT_TRY(agree_context(p, parent, {&parent, ranks.get(), group.rank, group.size}, tag, &context));
+    WEFT_TRY(agree_context(p, parent, {&parent, ranks.get(), group.rank, group.size}, tag, &context, 0, &group));
     obj::retain(group);
     Err e = obj::make_comm(p, &group, nullptr, context, &parent, out);
     if (e != Err::ok) obj::release(p, group);
@@ -248,6 +277,38 @@ Err split_inter(Process& p, Comm& c, Choice mine, Comm** out) {
 Err split(Process& p, Comm& c, int color, int key, Comm** out) {
     if (color < 0 && color != obj::undefined) return fail(Err::arg, "color %d is negative", color);
     return split_by(p, c, color, key, out);
+}
+
+namespace {
+
+// What still holds a reference: the handle, and operations that are not over after MPI_Comm_free.
+Err check_fixed(const Process& p, const Comm& to) {
+    if (!obj::is_fixed(p, to)) return fail(Err::comm, "the communicator to make is none of MPIX_COMM_1 to MPIX_COMM_4");
+    if (to.refs.load(std::memory_order_acquire) == 0) return Err::ok;
+    return fail(Err::comm, "MPIX_COMM_%d is in use", to.id - p.fixed[1].id + 1);
+}
+
+}  // namespace
+
+static void fix(Process& p, Comm& made, Comm& to) {
+    obj::move_comm(p, made, to);
+    p2p::make_header(to);
+}
+
+Err dup_to_fixed(Process& p, Comm& c, Comm& to) {
+    Comm* made = nullptr;
+    WEFT_TRY(check_fixed(p, to));
+    WEFT_TRY(dup(p, c, &made));
+    fix(p, *made, to);
+    return Err::ok;
+}
+
+Err split_to_fixed(Process& p, Comm& c, int color, int key, Comm& to) {
+    Comm* made = nullptr;
+    WEFT_TRY(check_fixed(p, to));
+    WEFT_TRY(split(p, c, color, key, &made));
+    if (made != nullptr) fix(p, *made, to);
+    return Err::ok;
 }
 
 Err split_by(Process& p, Comm& c, int64_t color, int key, Comm** out) {

@@ -4,6 +4,7 @@
 #include "obj/attr.hpp"
 #include "obj/info.hpp"
 #include "p2p/combined.hpp"
+#include "p2p/requestless.hpp"
 
 namespace weft::comm {
 
@@ -16,6 +17,7 @@ Err free_comm(Process& p, Comm** c) {
     if (*c == &p.world || *c == &p.self) return fail(Err::comm, "a predefined communicator cannot be freed");
     WEFT_TRY(obj::delete_attributes(p, **c));
     p2p::close_buffer(p, p2p::BufferOwner(**c));
+    p2p::close_requestless(p, **c);
     obj::release(**c);
     *c = nullptr;
     return Err::ok;

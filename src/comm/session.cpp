@@ -9,6 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/world.hpp"
 #include "obj/info.hpp"
+#include "obj/lanes.hpp"
 #include "obj/status.hpp"
 #include "p2p/combined.hpp"
 #include "p2p/p2p.hpp"
@@ -71,6 +72,7 @@ Err universe(Process& p, Comm** out) {
             u.remote_size = fresh.remote_size;
             u.routes = fresh.routes;
             u.counted = fresh.counted;
+            u.lane = fresh.lane;
             u.group = fresh.group;
             u.refs.store(1, std::memory_order_relaxed);
             u.kind = Kind::comm;
@@ -137,7 +139,7 @@ Err session_init(Process& p, Info* info, Errhandler& handler, Session** out) {
 Err session_finalize(Process& p, Session** session) {
     Session& s = **session;
     p2p::close_buffer(p, p2p::BufferOwner(s));
-    p2p::progress_until(p, [&] { return p.lane->has_left(); });
+    p2p::progress_until(p, [&] { return obj::has_left(p); });
     s.kind = Kind::dead;
     obj::release(p, *s.errhandler);
     {
@@ -220,7 +222,7 @@ Err create_from_group(Process& p, Group& group, const char* stringtag, Info* inf
     for (int32_t i = 0; i < group.size; i++) ranks[i] = group.at(i);
     uint32_t context = 0;
     Mark mark = mark_of(stringtag, 0);
-    WEFT_TRY(agree_context(p, *all, {all, ranks.get(), group.rank, group.size}, creation_tag(mark.tag), &context, mark.seal));
+    WEFT_TRY(agree_context(p, *all, {all, ranks.get(), group.rank, group.size}, creation_tag(mark.tag), &context, mark.seal, &group));
     Comm* made = nullptr;
     obj::retain(group);
     Err e = obj::make_comm(p, &group, nullptr, context, nullptr, &made);

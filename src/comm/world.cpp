@@ -14,12 +14,14 @@
 #include "obj/attr.hpp"
 #include "comm/session.hpp"
 #include "obj/group.hpp"
+#include "obj/lanes.hpp"
 #include "obj/process.hpp"
 #include "obj/settings.hpp"
 #include "p2p/combined.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
 #include "p2p/p2p.hpp"
+#include "p2p/requestless.hpp"
 #include "type/predefined.hpp"
 
 namespace weft::comm {
@@ -46,23 +48,6 @@ lane::Limits limits_of(const Settings& s, const boot::Job& job) {
         shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
         s.cma != 0, s.mapped_min, s.mapped_both, static_cast<uint32_t>(s.mapped_block), chosen(s.large, machine.split_cma),
         chosen(s.claim, machine.claims_lines), s.counters != 0, os::last_cache_bytes() / 4 * 3};
-}
-
-// The lane of an earlier time leaves its pools: handles to what lies there stay readable.
-Err make_lane(Process& p) {
-    if (p.lane == nullptr) {
-        p.lane = static_cast<lane::Lane*>(aligned_alloc(64, (sizeof(lane::Lane) + 63) / 64 * 64));
-        if (p.lane == nullptr) return fail(Err::no_mem, "no memory for a lane");
-        new (p.lane) lane::Lane();
-        return Err::ok;
-    }
-    const Pool requests = p.lane->requests, persistent = p.lane->persistent_pool, rndv = p.lane->rndv_pool, transfers = p.lane->transfer_pool;
-    new (p.lane) lane::Lane();
-    p.lane->requests = requests;
-    p.lane->persistent_pool = persistent;
-    p.lane->rndv_pool = rndv;
-    p.lane->transfer_pool = transfers;
-    return Err::ok;
 }
 
 // Numbers of WEFT_WIRE's words.
@@ -97,6 +82,23 @@ Err make_peers(Process& p, const Reach& reach) {
     return Err::ok;
 }
 
+// How many lanes each rank may have, as far as memory goes: the same for all of them. Lanes that nobody uses take addresses alone, except
+// in a bounded file.
+int lanes_in(const boot::Job& job) { return job.bounded ? 1 : lane::most_lanes; }
+
+// How many this rank has: those that its messages may need, as several threads send and receive at once.
+int lanes_here(const Process& p, const Settings& s) {
+    const bool one = !p.threads || lanes_in(*p.job) == 1 || s.guard != 0;   // the guard of buffers is one for all
+    return one ? 1 : s.lanes == 0 || s.lanes > lane::most_lanes ? lane::most_lanes : static_cast<int>(s.lanes);
+}
+
+// Memory that the ranks of a machine share by a wire: `part` for those that reach each other by it, and as much again for each lane.
+struct Parts {
+    size_t part, stride;
+    Parts(const boot::Job& job, int together)
+        : part(wire::shm::Layout{together}.bytes()), stride(part * static_cast<size_t>((job.node_size - 1) / together + 1)) {}
+};
+
 // Maps the memory that the ranks of this machine share. Those that reach each other by it have a part of their own; `*base`: where it is.
 Err map_segment(Process& p, int together, char** base) {
     const boot::Job& job = *p.job;
@@ -104,10 +106,10 @@ Err map_segment(Process& p, int together, char** base) {
     p.segment = static_cast<heap::Segment*>(malloc(sizeof(heap::Segment)));
     if (p.segment == nullptr) return fail(Err::no_mem, "no memory for the segment");
     new (p.segment) heap::Segment();
-    const size_t part = wire::shm::Layout{together}.bytes();
-    const auto parts = static_cast<size_t>((job.node_size - 1) / together + 1);
-    WEFT_TRY(p.segment->map(job.memfd, job.node_size, job.node_rank, part * parts, !WEFT_THREADS_PRESET, job.bounded));
-    *base = p.segment->wires + part * static_cast<size_t>(job.node_rank / together);
+    const Parts parts(job, together);
+    const size_t bytes = parts.stride * static_cast<size_t>(lanes_in(job));
+    WEFT_TRY(p.segment->map(job.memfd, job.node_size, job.node_rank, bytes, !WEFT_THREADS_PRESET, job.bounded));
+    *base = p.segment->wires + parts.part * static_cast<size_t>(job.node_rank / together);
     os::allow_attach();
     return Err::ok;
 }
@@ -121,19 +123,22 @@ Err open_wires(Process& p, const Settings& s) {
     static_assert(sizeof key == sizeof p.job->key);
     memcpy(&key, p.job->key, sizeof key);
     const bool can_fence = base != nullptr && os::register_fence();
-    return p.lane->open(p.peers, p.world_size, p.world_rank, base, can_fence, reach.by_sock ? &key : nullptr);
+    WEFT_TRY(p.lane->open(p.peers, p.world_size, p.world_rank, base, can_fence, reach.by_sock ? &key : nullptr));
+    obj::open_lanes(p, lanes_here(p, s), base, base != nullptr ? Parts(*p.job, reach.together).stride : 0, can_fence);
+    return Err::ok;
 }
 
 Err open_lane(Process& p, const Settings& s) {
-    WEFT_TRY(make_lane(p));
-    lane::Lane& l = *p.lane;
+    lane::Lane* const root = lane::renew(p.lane, 0);
+    if (root == nullptr) return fail(Err::no_mem, "no memory for a lane");
+    p.lane = root;
+    lane::Lane& l = *root;
     l.limits = limits_of(s, *p.job);
     l.threads = p.threads;
     if (s.wire == wire_null && p.job->size == 1) {
-        l.null = static_cast<wire::null::Null*>(aligned_alloc(64, sizeof(wire::null::Null)));
-        if (l.null == nullptr) return fail(Err::no_mem, "no memory for the null wire");
-        l.null->messages = 0;
+        WEFT_TRY(l.open_null());
         p.world_size = static_cast<int32_t>(s.null_size);
+        p.null_wire = l.null;
     }
     return open_wires(p, s);
 }
@@ -147,6 +152,7 @@ Err open_comms(Process& p) {
     WEFT_TRY(obj::init_comm(p, p.world, world, nullptr, p.contexts.reserved(0, obj::Contexts::of_world), nullptr));
     WEFT_TRY(obj::init_comm(p, p.self, self, nullptr, p.contexts.reserved(p.world_rank, obj::Contexts::of_self), nullptr));
     p.world.counted = p.self.counted = 0;
+    for (Comm* c = p.self.all_next; c != nullptr; c = c->all_next) c->kind = Kind::dead;
     p.world.id = number::comm_world;
     p.self.id = number::comm_self;
     __builtin_strcpy(p.world.name, "MPI_COMM_WORLD");
@@ -160,12 +166,14 @@ void in_forked_child() {
     if (p.phase.load(std::memory_order_relaxed) != Phase::active) return;
     p.phase.store(Phase::forked, std::memory_order_relaxed);
     p.world.kind = p.self.kind = Kind::forked;
-    for (Comm* c = p.all_comms; c != nullptr; c = c->all_next)
-        if (c->kind == Kind::comm) c->kind = Kind::forked;
+    for (Comm* list : {p.self.all_next, p.all_comms})
+        for (Comm* c = list; c != nullptr; c = c->all_next)
+            if (c->kind == Kind::comm) c->kind = Kind::forked;
 }
 
 void close_memory(Process& p) {
     if (p.lane != nullptr) {
+        obj::close_lanes(p);
         p.lane->close();
         p.lane->owned.close();
     }
@@ -187,6 +195,8 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.rma_by_messages = s.rma == 1;
     p.coll_choice = static_cast<uint8_t>(s.coll);
     p.part_policy = static_cast<uint8_t>(s.part);
+    p.lanes.by_hints = s.lanes > lane::most_lanes;
+    p.progress_policy = static_cast<uint8_t>(s.progress);
     p.sent_request.state.store(obj::Request::complete, std::memory_order_relaxed);
     p.threads = level == ThreadLevel::multiple && !WEFT_SINGLE;
     p.main_thread = reinterpret_cast<uint64_t>(pthread_self());
@@ -291,6 +301,10 @@ void stop_process(Process& p) {
         obj::close_comm(p, *c);
         c->kind = Kind::finalized;
     }
+    for (Comm* c = p.self.all_next; c != nullptr; c = c->all_next) {   // the fixed ones, which the program may have kept
+        if (c->refs.exchange(0) > 0) obj::close_comm(p, *c);
+        c->kind = Kind::finalized;
+    }
     // Handles that a program still holds must stay readable, so pools and communicators are kept; the wire is not.
     p.hook_count.store(0, std::memory_order_relaxed);
     p.hook_work.store(0, std::memory_order_relaxed);
@@ -350,10 +364,11 @@ Err init(Process& p, int* argc, char*** argv) {
 Err finalize(Process& p) {
     WEFT_TRY(obj::delete_attributes(p, p.self));  // first of all, with MPI still whole
     p2p::close_buffers(p);
+    for (Comm* c : {&p.world, &p.self}) p2p::close_requestless(p, *c);
     // What this rank has sent must leave it, even what was freed while active; then nobody needs it any more.
-    p2p::progress_until(p, [&] { return p.lane->has_left(); });
+    p2p::progress_until(p, [&] { return obj::has_left(p); });
     if (p.lane->null == nullptr) WEFT_TRY(wait_for_all(p));
-    p2p::progress_until(p, [&] { return p.lane->has_left(); });
+    p2p::progress_until(p, [&] { return obj::has_left(p); });
     p.world_phase = Phase::finalized;
     if (!end_use(p)) {  // sessions go on; the World Model's communicators are over
         p.world.kind = p.self.kind = Kind::finalized;

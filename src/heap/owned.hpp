@@ -33,6 +33,8 @@ class Owned {
 public:
     // `segment` is null, or has no slices, where the heap is not shared: then buffers are private memory.
     void open(Heap* heap, const Segment* segment, const OwnedPolicy& policy);
+    // As another one of this process. Each has a pool of its own, and a buffer may be freed to any of them.
+    void open_like(const Owned& other) { open(other.heap_, other.segment_, other.policy_); }
     // Forgets all buffers; the heap frees those that this rank made.
     void close();
 

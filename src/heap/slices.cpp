@@ -154,6 +154,14 @@ void Slices::clear(void* p, size_t n) {
     else os::punch(p, n);
 }
 
+// The descriptor, while it is this file's: the program may have closed it.
+int Slices::file() const { return os::file_number(fd_) == file_ ? fd_ : -1; }
+
+void Slices::zero(void* p, size_t n) const {
+    auto* const from = static_cast<char*>(p);
+    os::zero_data(from, n, forked ? -1 : file(), place(from));
+}
+
 // The lock is held until the child has its copy, so that no other thread of the parent takes or gives units meanwhile.
 void Slices::before_fork() {
     lock_.lock();
@@ -171,15 +179,16 @@ void Slices::after_fork_in_parent() {
     lock_.unlock();
 }
 
-// Copies what the allocator has taken of the own part; what it has not stays untouched in the copy.
+// Copies what the own part holds; what nobody has touched stays so in the copy. Without the descriptor, all that the allocator has taken.
 void Slices::copy_part(char* to) const {
-    const int fd = os::file_number(fd_) == file_ ? fd_ : -1;   // the program may have closed it
+    const int fd = file();
+    if (fd >= 0) return os::copy_data(to, own, own_bytes, fd, place(own));
     const PartHead& head = own_head();
     const uint64_t words = own_bytes / unit_bytes / 64;
     for (uint64_t w = 0; w < words; ++w) {
         for (uint64_t bits = head.used[w].load(std::memory_order_relaxed); bits != 0; bits &= bits - 1) {
             const uint64_t at = (w * 64 + static_cast<uint64_t>(__builtin_ctzll(bits))) * unit_bytes;
-            os::copy_data(to + at, own + at, unit_bytes, fd, offset_ + static_cast<uint64_t>(own - base) + at);
+            os::copy_data(to + at, own + at, unit_bytes, -1, 0);
         }
     }
 }

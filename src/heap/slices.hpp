@@ -76,6 +76,8 @@ struct Slices {
     void give(void* p, size_t bytes);
     // Makes pages read as zero and gives their memory back.
     void clear(void* p, size_t bytes);
+    // Makes bytes of the own part read as zero, and touches no page that nobody has touched since it was taken.
+    void zero(void* p, size_t bytes) const;
 
     // Around fork(): the child's part becomes a private copy before the parent goes on.
     void before_fork();
@@ -86,6 +88,8 @@ private:
     bool claim(int rank);
     void empty_part();
     void copy_part(char* to) const;
+    int file() const;
+    uint64_t place(const char* p) const { return offset_ + static_cast<uint64_t>(p - base); }
     char* find(uint64_t units, uint64_t align) const;
     void mark(uint64_t first, uint64_t units, bool used);
 

@@ -69,6 +69,38 @@ Err Lane::open(Peer* others, int count, int me, char* base, bool can_fence, cons
     return base != nullptr ? open_shm(count, base, can_fence) : Err::ok;
 }
 
+bool Lane::is_quiet(uint64_t now_ns) {
+    const uint32_t now = shm.cells_received();
+    if (now == heard.load(std::memory_order_relaxed)) return now_ns - heard_ns.load(std::memory_order_relaxed) >= quiet_ns;
+    heard_ns.store(now_ns, std::memory_order_relaxed);
+    heard.store(now, std::memory_order_relaxed);
+    return false;
+}
+
+Err Lane::open_null() {
+    null = static_cast<wire::null::Null*>(aligned_alloc(64, sizeof(wire::null::Null)));
+    if (null == nullptr) return fail(Err::no_mem, "no memory for the null wire");
+    return Err::ok;
+}
+
+Lane* renew(Lane* before, uint16_t number) {
+    Lane* l = before;
+    if (l == nullptr) {
+        l = static_cast<Lane*>(aligned_alloc(alignof(Lane), sizeof(Lane)));
+        if (l == nullptr) return nullptr;
+        new (l) Lane();
+    } else {
+        const Pool requests = l->requests, persistent = l->persistent_pool, rndv = l->rndv_pool, transfers = l->transfer_pool;
+        new (l) Lane();
+        l->requests = requests;
+        l->persistent_pool = persistent;
+        l->rndv_pool = rndv;
+        l->transfer_pool = transfers;
+    }
+    l->request_head.lane = number;
+    return l;
+}
+
 void Lane::close() {
     WEFT_ASSERT(table == nullptr || is_sound());
     if (shm.ranks > 0) shm.close();
@@ -145,6 +177,52 @@ Idler::Next Idler::look_at_clock(bool first) {
     yields_ = !disturbed && (lane_.limits.shared_cpus || lane_.threads);
     const uint64_t limit = disturbed && short_spin_ns < lane_.limits.sleep_ns ? short_spin_ns : lane_.limits.sleep_ns;
     return now_ns_ - since_ns_ >= limit ? Next::sleep : Next::poll;
+}
+
+void Bed::make(Lane& l) {
+    lane_ = &l;
+    seen_ = l.local_word.load(std::memory_order_acquire);
+    at_wires_ = {};
+    l.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    // Who completes one without the guard stores, and then loads `sleepers`, without a fence: this one is for both (docs/memory-order.md).
+    if (l.unguarded.load(std::memory_order_relaxed) != 0) (void)os::heavy_fence();
+    LaneGuard g(l);
+    ++l.counters.sleeps;
+    if (l.any()) at_wires_ = l.sleep_prepare();
+}
+
+void Bed::leave() {
+    if (lane_->any()) lane_->wake();
+    lane_->sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool Bed::is_word(os::FutexWait* at) const {
+    if (lane_->shm.ranks > 1) *at = {&lane_->shm.mailbox(lane_->shm.me)->word, at_wires_.shm};
+    else if (!lane_->any()) *at = {&lane_->local_word, seen_};
+    else return false;
+    return true;
+}
+
+void Bed::sleep(uint32_t timeout_us) {
+    if (lane_->any()) lane_->sleep(at_wires_, timeout_us);
+    else os::futex_wait(lane_->local_word, seen_, timeout_us);
+}
+
+uint32_t Bed::longest_us(uint32_t timeout_us) const {
+    constexpr uint32_t while_polled_us = 1000;
+    const bool woken = lane_->sock == nullptr && (lane_->shm.ranks <= 1 || lane_->shm.wakes_sleepers());
+    return woken || timeout_us < while_polled_us ? timeout_us : while_polled_us;
+}
+
+void sleep_in(Bed* beds, int n, uint32_t timeout_us) {
+    if (n == 1) return beds[0].sleep(timeout_us);
+    os::FutexWait words[most_lanes];
+    int count = 0;
+    for (int i = 0; i < n; ++i) {
+        timeout_us = beds[i].longest_us(timeout_us);
+        count += beds[i].is_word(&words[count]);
+    }
+    os::futex_wait_any(words, count, timeout_us);
 }
 
 }  // namespace weft::lane

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/list.hpp"
+#include "base/object.hpp"
 #include "base/pool.hpp"
 #include "base/sparse.hpp"
 #include "heap/owned.hpp"
@@ -15,6 +16,8 @@
 #include "lane/wires.hpp"
 #include "lane/ids.hpp"
 #include "lane/machine.hpp"
+#include "lane/number.hpp"
+#include "os/futex.hpp"
 #include "os/spin.hpp"
 #include "wire/null/null.hpp"
 
@@ -84,13 +87,16 @@ struct Limits {               // set once at start, from control variables
     int64_t cache_bytes;      // with more bytes than this arriving, data are stored past the caches
 };
 
-struct Lane : Wires {
-    static constexpr uint16_t number = 0;  // that its requests and identities carry: there is one lane so far
+struct alignas(64) Lane : Wires {          // so two lanes share no cache line
     static constexpr uint32_t first_buckets = 64;
+    Object request_head{Kind::request, 0, 0};  // what its requests begin with: its number, among the process's lanes
     os::SpinLock lock;
     bool threads = false;                  // the guard must lock; constant after initialisation
     std::atomic<uint32_t> work{0};         // queued sends and rendezvous: while not 0, progress has more to do than poll
     std::atomic<uint32_t> sleepers{0};     // threads of this process that sleep at the mailbox; any thread
+    std::atomic<uint32_t> watchers{0};     // threads that have waited here for long, and look at this lane first; any thread
+    std::atomic<uint32_t> heard{0};        // cells that had come when is_quiet() was asked last; any thread
+    std::atomic<uint64_t> heard_ns{0};     // when that was another number than before
     std::atomic<uint32_t> unguarded{0};    // requests that other threads may complete without the guard; any thread
     std::atomic<uint64_t> disturbed_until{0};  // until then another process competes for this CPU (see Idler); any thread
     std::atomic<bool> short_slices{false};     // the kernel has been asked for short slices
@@ -136,6 +142,13 @@ struct Lane : Wires {
     // `peers`: the process's table of `count`, where this process is number `me`; kept by the caller. `base`: memory for the wire of those
     // that share it; null: there is no such wire. `key` null: there is no socket wire.
     Err open(Peer* peers, int count, int me, char* base, bool can_fence, const wire::sock::Key* key = nullptr);
+    uint16_t number() const { return request_head.lane; }
+    // Whether nothing has come for quiet_ns, as far as those know who have asked. Any thread; an old answer makes a thread sleep here, or
+    // not, without need.
+    bool is_quiet(uint64_t now_ns);
+    static constexpr uint64_t quiet_ns = 10'000'000;
+    // A null wire of its own. Err::no_mem.
+    Err open_null();
     // The state of a peer, made when it is first needed; null when out of memory.
     PeerState* make_peer(int i) { return peers.make(i, [=](PeerState& s) { s.peer = i; }); }
     // Inline messages sent, modulo 2^32 for each peer: all cells but the others. The short path counts nothing but the cells of its ring.
@@ -162,6 +175,12 @@ private:
     int32_t* at_shm_ = nullptr;            // number of the peer at each index of that wire
 };
 
+// A lane that is not open, in place of one of an earlier time, or null, whose pools it keeps: handles to what lies there stay readable.
+// Null when out of memory.
+Lane* renew(Lane* before, uint16_t number);
+
+inline constexpr struct Locked {} locked{};   // the caller has taken the lane's lock
+
 // Holding one is what "under the lane's guard" means. Functions that touch lane state take it as a parameter.
 struct LaneGuard {
     WEFT_INLINE explicit LaneGuard(Lane& l) : lane(l) {
@@ -169,6 +188,7 @@ struct LaneGuard {
         if (WEFT_UNLIKELY(l.threads)) l.lock.lock();
 #endif
     }
+    WEFT_INLINE LaneGuard(Lane& l, Locked) : lane(l) {}
     WEFT_INLINE ~LaneGuard() {
 #if !WEFT_SINGLE
         if (WEFT_UNLIKELY(lane.threads)) lane.lock.unlock();
@@ -244,29 +264,42 @@ private:
     uint64_t listened_ns_ = 0;
 };
 
-// Sleeps until a message comes, another thread of this process calls wake_sleepers(), or `timeout_us` have passed. `last_look` is
-// called with no lock held, after senders and threads have been made to wake this one: it returns true when there is something to
-// do, or the caller's condition holds. The guard is taken between adding to `sleepers` and that look, and a completing thread
-// completes under the guard before it reads `sleepers`; so either the look sees the completion, or that thread sees the sleeper.
+// A thread's sleep at one lane: from make() on senders, and threads of this process, wake it; leave() in any case.
+class Bed {
+public:
+    void make(Lane& l);
+    void leave();
+    // The word on which to sleep, and its value before; false: it sleeps at a socket.
+    bool is_word(os::FutexWait* at) const;
+    // At most `timeout_us`.
+    void sleep(uint32_t timeout_us);
+    // A sleep on more than this bed's word ends after this: what else would end it needs to be polled.
+    uint32_t longest_us(uint32_t timeout_us) const;
+
+private:
+    Lane* lane_;
+    uint32_t seen_;            // of Lane::local_word
+    Wires::Seen at_wires_;
+};
+
+// Sleeps in all of `beds` at once.
+void sleep_in(Bed* beds, int n, uint32_t timeout_us);
+
+// Sleeps until a message comes by one of the lanes, another thread of this process calls wake_sleepers() for one, or `timeout_us` have
+// passed. `last_look` is called with no lock held, after senders and threads have been made to wake this one: it returns true when there
+// is something to do, or the caller's condition holds. The guard is taken between adding to `sleepers` and that look, and a completing
+// thread completes under the guard before it reads `sleepers`; so either the look sees the completion, or that thread sees the sleeper.
+template <class Look>
+void sleep_until_woken(Lane* const* lanes, int n, uint32_t timeout_us, Look&& last_look) {
+    Bed beds[most_lanes];
+    for (int i = 0; i < n; ++i) beds[i].make(*lanes[i]);
+    if (!last_look()) sleep_in(beds, n, timeout_us);
+    for (int i = 0; i < n; ++i) beds[i].leave();
+}
 template <class Look>
 void sleep_until_woken(Lane& l, uint32_t timeout_us, Look&& last_look) {
-    const uint32_t seen = l.local_word.load(std::memory_order_acquire);
-    const bool wired = l.any();
-    Wires::Seen at_wires{};
-    l.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    // Who completes one without the guard stores, and then loads `sleepers`, without a fence: this one is for both (docs/memory-order.md).
-    if (l.unguarded.load(std::memory_order_relaxed) != 0) (void)os::heavy_fence();
-    {
-        LaneGuard g(l);
-        ++l.counters.sleeps;
-        if (wired) at_wires = l.sleep_prepare();
-    }
-    if (!last_look()) {
-        if (wired) l.sleep(at_wires, timeout_us);
-        else os::futex_wait(l.local_word, seen, timeout_us);
-    }
-    if (wired) l.wake();
-    l.sleepers.fetch_sub(1, std::memory_order_relaxed);
+    Lane* const lanes[] = {&l};
+    sleep_until_woken(lanes, 1, timeout_us, last_look);
 }
 
 // Call after completing something: wakes the threads of this process that sleep.

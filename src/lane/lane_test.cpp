@@ -17,33 +17,38 @@ using lane::LaneGuard;
 namespace {
 
 // Litmus of sleep_until_woken/wake_sleepers: no completion by another thread of the process is slept through. A lost wake-up shows
-// as a sleep that ends by its time-out.
-void no_completion_is_slept_through(Lane& l) {
+// as a sleep that ends by its time-out. The thread sleeps at all `n` lanes, and what it waits for is completed at any of them.
+void no_completion_is_slept_through(Lane* const* lanes, int n) {
     constexpr int rounds = 3000;
     constexpr uint32_t timeout_us = 20'000'000;
-    l.threads = true;
+    for (int i = 0; i < n; ++i) lanes[i]->threads = true;
     std::atomic<int> completed{0}, seen{0};
     std::thread other([&] {
         std::mt19937 random(7);
         for (int i = 1; i <= rounds; ++i) {
             while (seen.load() != i - 1) os::yield_cpu();
             for (unsigned spin = random() % 3000; spin > 0; --spin) __builtin_ia32_pause();
-            LaneGuard g(l);
+            Lane& at = *lanes[random() % static_cast<unsigned>(n)];
+            LaneGuard g(at);
             completed.store(i, std::memory_order_release);
-            lane::wake_sleepers(l);
+            lane::wake_sleepers(at);
         }
     });
     uint64_t longest_ns = 0;   // of one sleep: beside a busy neighbour thousands of short ones may take long together
     for (int i = 1; i <= rounds; ++i) {
         auto done = [&] { return completed.load(std::memory_order_acquire) == i; };
         const uint64_t start = os::now_ns();
-        while (!done()) lane::sleep_until_woken(l, timeout_us, done);
+        while (!done()) lane::sleep_until_woken(lanes, n, timeout_us, done);
         longest_ns = std::max(longest_ns, os::now_ns() - start);
         seen.store(i);
     }
     other.join();
     EXPECT_LT(longest_ns, uint64_t{timeout_us} * 1000) << "a sleep ended by its time-out";
-    EXPECT_EQ(l.sleepers.load(), 0u);
+    for (int i = 0; i < n; ++i) EXPECT_EQ(lanes[i]->sleepers.load(), 0u);
+}
+void no_completion_is_slept_through(Lane& l) {
+    Lane* const lanes[] = {&l};
+    no_completion_is_slept_through(lanes, 1);
 }
 
 TEST(Lane, NoCompletionIsSleptThroughAlone) {
@@ -52,6 +57,32 @@ TEST(Lane, NoCompletionIsSleptThroughAlone) {
     ASSERT_EQ(l->open(&self, 1, 0, nullptr, false), Err::ok);
     no_completion_is_slept_through(*l);
     l->close();
+}
+
+TEST(Lane, NoCompletionIsSleptThroughAtSeveral) {
+    constexpr int n = 3;
+    std::unique_ptr<Lane> owned[n];
+    Lane* lanes[n];
+    lane::Peer self{0, 0, 0, lane::Peer::shm, {0}, {0}};
+    for (int i = 0; i < n; ++i) {
+        owned[i] = std::make_unique<Lane>();
+        lanes[i] = owned[i].get();
+        ASSERT_EQ(lanes[i]->open(&self, 1, 0, nullptr, false), Err::ok);
+    }
+    no_completion_is_slept_through(lanes, n);
+    for (Lane* l : lanes) l->close();
+}
+
+TEST(Lane, TwoShareNoCacheLine) {
+    static_assert(alignof(Lane) % 64 == 0 && sizeof(Lane) % 64 == 0);
+    Lane* const l = lane::renew(nullptr, 7);
+    ASSERT_NE(l, nullptr);
+    EXPECT_EQ(l->number(), 7);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(l) % 64, 0u);
+    EXPECT_LE(sizeof(Lane), 8192u) << "docs/lanes.md tells how much";
+    EXPECT_EQ(lane::renew(l, 3), l);   // of an earlier time
+    EXPECT_EQ(l->number(), 3);
+    free(l);
 }
 
 TEST(Lane, NoCompletionIsSleptThroughAtTheWire) {

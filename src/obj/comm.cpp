@@ -6,6 +6,7 @@
 #include "obj/errhandler.hpp"
 #include "obj/group.hpp"
 #include "obj/info.hpp"
+#include "obj/lanes.hpp"
 #include "obj/process.hpp"
 #include "obj/status.hpp"
 
@@ -39,6 +40,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     Route* routes = nullptr;
     WEFT_TRY(make_routes(p, remote != nullptr ? *remote : *group, &routes));
     c.context = context;
+    WEFT_TRY(set_lane(p, c));
     c.rank = group->rank;
     c.size = group->size;
     c.remote_size = remote != nullptr ? remote->size : group->size;
@@ -52,6 +54,7 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.topology = nullptr;
     c.coll = nullptr;
     c.local_comm = nullptr;
+    c.requestless.store(nullptr, std::memory_order_relaxed);
     c.coll_sequence.store(0, std::memory_order_relaxed);
     c.nonblocking_sequence.store(0, std::memory_order_relaxed);
     c.session = parent != nullptr ? parent->session : group->session;
@@ -107,10 +110,23 @@ void release(Comm& c) {
     if (c.refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     Process& p = *process;
     close_comm(p, c);
-    if (&c == &p.world || &c == &p.self) return;
+    if (&c == &p.world || &c == &p.self || is_fixed(p, c)) return;
     SpinGuard guard(p.pool_lock);
     c.local_comm = p.free_comms;
     p.free_comms = &c;
+}
+
+void move_comm(Process& p, Comm& from, Comm& to) {
+    const int32_t id = to.id;
+    Comm *const next = to.all_next, *const next_of_from = from.all_next;
+    memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof to);
+    to.id = id;
+    to.all_next = next;
+    from.kind = Kind::dead;
+    from.all_next = next_of_from;
+    SpinGuard guard(p.pool_lock);
+    from.local_comm = p.free_comms;
+    p.free_comms = &from;
 }
 
 }  // namespace weft::obj

@@ -15,6 +15,10 @@ struct Info;
 struct Group;
 struct Process;
 struct Comm;
+}  // namespace weft::obj
+namespace weft::lane { struct Lane; }
+namespace weft::p2p { struct Requestless; }
+namespace weft::obj {
 
 // How one peer is reached; decided once, when the communicator is made.
 struct alignas(16) Route {   // a power of two: routes[] is indexed on every short path
@@ -33,13 +37,14 @@ struct CollState {
 };
 
 struct Comm : Object {
-    uint32_t context;    // even; +1 is its collective context. Unique among the communicators a process may see.
+    uint32_t context;    // +1 is its collective context, +2 that of messages without source and tag. Unique among the communicators a process may see.
     int32_t rank;        // of the caller, in the local group
     int32_t size;        // of the local group
     int32_t remote_size; // number of ranks one can send to: size, or the remote group's
     Route* routes;       // [-3 .. remote_size): the slots of MPI_PROC_NULL and of the impossible ranks exist. The group's
     uint32_t peer_limit; // remote_size + 3, for valid_peer()
     uint32_t counted;    // 0: WORLD and SELF, on which pending operations hold no reference
+    lane::Lane* lane;    // by which all its messages go, in every member: its context's (obj/lanes.hpp)
     Errhandler* errhandler;
     Group* group;
     Group* remote_group; // intercommunicators only, else null
@@ -50,7 +55,9 @@ struct Comm : Object {
     Comm* local_comm;    // intercommunicators: an intracommunicator over the local group, for collectives
     std::atomic<int32_t> refs;  // the handle, and every pending operation on it
     std::atomic<uint32_t> coll_sequence, nonblocking_sequence;
+    std::atomic<p2p::Requestless*> requestless;  // owned by p2p/; null until a send without a request is not complete at once
     void* session;       // null: World Model
+    alignas(16) uint64_t nomatch_header[2];  // fixed ones: of an empty message without source and tag, as in wire::Cell
     Comm* all_next;      // link of Process::all_comms, for life
     char name[128];
 
@@ -69,6 +76,8 @@ void release(Comm& c);  // frees at zero: groups, attributes (without callbacks)
 Err make_comm(Process&, Group* group, Group* remote, uint32_t context, Comm* parent, Comm** out);
 // The same in place, for the communicators that live inside the Process.
 Err init_comm(Process&, Comm& c, Group* group, Group* remote, uint32_t context, Comm* parent);
+// Makes `to`, a fixed communicator that is not in use, what `from` is, which nobody but its maker knows yet, and which is gone then.
+void move_comm(Process&, Comm& from, Comm& to);
 // Undoes init_comm: frees what hangs from `c`, not `c` itself.
 void close_comm(Process&, Comm& c);
 

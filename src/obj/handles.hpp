@@ -79,9 +79,9 @@ inline type::Type* type_of(MPI_Datatype h) { return type_of(*process, h); }
 
 WEFT_INLINE Comm* comm_of(Process& p, MPI_Comm h) {
     uintptr_t v = detail::number(h);
-    if (uintptr_t slot = v - number::comm_null; WEFT_LIKELY(slot < 3)) {
+    if (uintptr_t slot = v - number::comm_null; WEFT_LIKELY(slot < Process::comm_numbers)) {
         // With link-time optimisation the compiler may see which: what comms[] holds.
-        if (__builtin_constant_p(slot)) return slot == 0 ? &p.null_comm : slot == 1 ? &p.world : &p.self;
+        if (__builtin_constant_p(slot)) return slot == 0 ? &p.null_comm : slot == 1 ? &p.world : slot == 2 ? &p.self : &p.fixed[slot - 3];
         return p.comms[slot];
     }
     return WEFT_LIKELY(v >= first_address) ? detail::pointed_to<Comm>(h) : detail::bad<Comm>();
@@ -159,7 +159,7 @@ inline MPI_Request handle_of_new(const Request* r) {
 }
 inline MPI_Comm handle_of(const Comm* c) {
     if (c == nullptr) return MPI_COMM_NULL;
-    for (uintptr_t i = 0; i < 3; i++)
+    for (uintptr_t i = 0; i < Process::comm_numbers; i++)
         if (c == process->comms[i]) return detail::predefined_handle<MPI_Comm>(number::comm_null + i);
     return detail::object<MPI_ABI_Comm>(c);
 }

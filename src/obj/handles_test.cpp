@@ -48,7 +48,7 @@ TEST(Handles, SmallNumbersOfTheOtherKinds) {
         EXPECT_NE(reinterpret_cast<Object*>(win_of(p, small<MPI_Win>(v)))->kind, Kind::win);
         EXPECT_NE(reinterpret_cast<Object*>(file_of(p, small<MPI_File>(v)))->kind, Kind::file);
     }
-    EXPECT_EQ(comms, 2);         // WORLD and SELF
+    EXPECT_EQ(comms, 6);         // WORLD, SELF and MPIX_COMM_1 to 4
     EXPECT_EQ(groups, 1);        // the empty one
     EXPECT_EQ(requests, 1);      // null has a sentinel
     EXPECT_EQ(errhandlers, 3);

@@ -15,21 +15,9 @@ Route route_to(Process& p, int32_t world_rank) {
     return Route{Route::null_wire, world_rank, to.index, p.lane->limits.inline_max};
 }
 
-namespace {
-
-// The Process that `process` starts at: constant-initialised, so that it is there before any constructor runs.
-struct First {
-    Process p{};
-    constexpr First() { prepare_process(p); }
-};
-constinit First first_process;
-
-}  // namespace
-
+constinit FirstProcess first_process;
 #if WEFT_THREADS_PRESET
 thread_local constinit Process* process = &first_process.p;
-#else
-constinit Process* process = &first_process.p;
 #endif
 
 int32_t node_of(const Process& p, int32_t world_rank) { return p.peers[world_rank].node; }

@@ -8,6 +8,7 @@
 #include "base/err.hpp"
 #include "base/object.hpp"
 #include "handle_numbers.hpp"
+#include "lane/number.hpp"
 #include "obj/comm.hpp"
 #include "obj/contexts.hpp"
 #include "obj/request.hpp"
@@ -19,6 +20,7 @@ namespace weft::heap { struct Segment; struct Heap; }
 namespace weft::coll { struct Engine; }
 namespace weft::lane { struct LaneGuard; }
 namespace weft::wire { struct Header; }
+namespace weft::wire::null { struct Null; }
 namespace weft::p2p { struct Buffers; }
 namespace weft::comm { struct Directory; }
 namespace weft::part { struct Engine; }
@@ -32,17 +34,35 @@ enum class ThreadLevel : uint8_t { single, funneled, serialized, multiple };
 struct Registry;
 struct Win;
 
+// The lanes of a process. Lane 0, the root lane, is there from the start, the others from the first communicator on that is theirs.
+// `at` may be read by any thread; the rest is constant while messages flow, but `kept`, which is under `making`.
+struct Lanes {
+    std::atomic<lane::Lane*> at[lane::most_lanes];   // null: not made
+    lane::Lane* kept[lane::most_lanes];              // memory of all that were ever made
+    char* wires;             // the root lane's memory for the wire; null: no rank shares memory
+    size_t stride;           // from there to that of the next lane
+    bool can_fence;
+    bool by_hints;           // WEFT_LANES=hints: only communicators that ask for one are on another lane than the root
+    os::SpinLock making;
+};
+
 struct Process {
-    // What the bindings read on every call, in one line.
-    Comm* comms[3];              // MPI_COMM_NULL, MPI_COMM_WORLD, MPI_COMM_SELF
-    lane::Lane* lane;            // lane 0; more of them come with threads
+    // What the bindings read on every call, in one line, the last five communicators apart.
+    lane::Lane* lane;            // lane 0, the root lane
     std::atomic<Phase> phase;
     ThreadLevel level;
     bool threads;                // several threads may call at once: level is multiple
     uint8_t log;                 // WEFT_LOG
     uint8_t part_policy;         // WEFT_POLICY.part
     uint8_t coll_choice;         // WEFT_COLL; coll/choice.hpp names its values
+    uint8_t lane_count;          // lanes that communicators may have; 1 unless `threads`
+    uint8_t progress_policy;     // WEFT_POLICY.progress; p2p/progress.hpp names its values
+    // By handle, from MPI_COMM_NULL on: that, MPI_COMM_WORLD, MPI_COMM_SELF, a number that the ABI keeps back, MPIX_COMM_1 to 4.
+    static constexpr int comm_numbers = 8, first_fixed = 4;
+    Comm* comms[comm_numbers];
+    wire::null::Null* null_wire; // null: it is not used
 
+    Lanes lanes;
     Request sent_request;        // the one that every send done at once returns
     // Slow-path work of the floors above, called after each round of progress with no lock held; true when it moved something.
     // `hook_work` counts what there is to do: while it is 0 nobody calls them, and a wait looks at its own ring alone.
@@ -65,11 +85,12 @@ struct Process {
     lane::Peer* peers;           // the world's processes, by world rank
     uint64_t main_thread;        // pthread_self() of the thread that initialised
     Comm world, self, null_comm; // the objects behind comms[]
+    Comm fixed[comm_numbers - first_fixed + 1];  // [0]: no communicator; the others: MPIX_COMM_1 to 4. On the list of all, behind `self`
     Contexts contexts;
     os::SpinLock pool_lock;       // guards the two free lists: dead objects stay mapped and are used again
     Group* free_groups;
     Comm* free_comms;
-    Comm* all_comms;             // every Comm ever made, by all_next
+    Comm* all_comms;             // every Comm ever made but those above, by all_next
     std::atomic<p2p::Buffers*> buffers;  // of buffered sends; null until the first is attached
     coll::Engine* coll;          // active schedules; null until the first nonblocking collective
     Errhandler* free_errhandlers;
@@ -88,6 +109,15 @@ constexpr void prepare_process(Process& p) {
     p.comms[0] = &p.null_comm;
     p.comms[1] = &p.world;
     p.comms[2] = &p.self;
+    for (int i = 3; i < Process::comm_numbers; i++) p.comms[i] = &p.fixed[i - 3];
+    p.fixed[0].kind = Kind::bad_handle;
+    p.self.all_next = &p.fixed[1];
+    for (int i = Process::first_fixed; i < Process::comm_numbers; i++) {
+        Comm& c = *p.comms[i];
+        c.kind = Kind::not_initialised;
+        c.id = number::comm_null + i;
+        c.all_next = i + 1 < Process::comm_numbers ? p.comms[i + 1] : nullptr;
+    }
     p.null_comm.kind = Kind::null_handle;
     p.null_comm.id = number::comm_null;
     p.world.kind = p.self.kind = Kind::not_initialised;
@@ -96,6 +126,8 @@ constexpr void prepare_process(Process& p) {
     p.sent_request.kind = Kind::request;
     p.sent_request.flags = Request::shared;
 }
+// Whether `c` is one of MPIX_COMM_1 to 4.
+inline bool is_fixed(const Process& p, const Comm& c) { return &c > p.fixed && &c <= p.comms[Process::comm_numbers - 1]; }
 // The node that a process is on, from 0. There is one; WEFT_NODE_RANKS makes runs of ranks look like several.
 int32_t node_of(const Process&, int32_t world_rank);
 // Makes collectives see a node in every `ranks_each` consecutive ranks of the world; 0: all are on one.
@@ -104,10 +136,16 @@ void see_nodes(Process&, int32_t ranks_each);
 // How this process reaches the one of that world rank: decided once per communicator.
 Route route_to(Process&, int32_t world_rank);
 
+// There from the start of the program, prepared at compile time.
+struct FirstProcess {
+    Process p{};
+    constexpr FirstProcess() { prepare_process(p); }
+};
+extern WEFT_HIDDEN FirstProcess first_process;
 #if WEFT_THREADS_PRESET
 extern thread_local Process* process;
 #else
-extern Process* process __attribute__((visibility("hidden")));
+inline constexpr Process* process = &first_process.p;   // a constant: nobody loads it
 #endif
 
 }  // namespace weft::obj

@@ -50,7 +50,7 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
     enum State : uint32_t { pending = 0, complete = 1, inactive = 2 };
     enum Flag : uint16_t {
         coll = 1,         // matches in the communicator's collective context (added to Comm::context)
-        shared = 2,       // the lane's ever-complete request: never freed
+        nomatch = 2,      // matches in that of messages without source and tag (likewise added)
         special = 4,      // `ops` and `ext` are in use instead of the buffer
         orphan = 8,       // MPI_Request_free was called while active: free on completion
         cancelled = 16,
@@ -64,7 +64,9 @@ struct Request : Object, Link {  // Link: of whichever queue it is on
         takes = 8192,     // a receive that gets its buffer with its message: see wants_buffer()
         frees = 16384,    // a send whose buffer is freed when it completes, as it was given away
         numbered = 4096,  // a posted receive with a wildcard, or posted while one was: see order()
+        shared = 32768,   // the lane's ever-complete request: never freed
     };
+    static constexpr uint16_t contexts = coll | nomatch;
     std::atomic<uint32_t> state;  // State; while it is pending, its order among posted receives in the other bits
     uint16_t flags;
     Protocol protocol;    // of a send; see p2p/send.cpp

@@ -1,10 +1,12 @@
 #include "obj/settings.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "os/env.hpp"
+#include "os/process.hpp"
 
 namespace weft::obj {
 
@@ -53,6 +55,12 @@ constinit const Setting settings_table[] = {
     {"WEFT_RMA", &Settings::rma, 0, 0, 1, "auto|messages",
      "How a window is accessed: by loads and stores where all its memory is shared, else by messages; or always by messages.",
      "docs/ARCHITECTURE.md"},
+    {"WEFT_LANES", &Settings::lanes, 0, 0, 17, "auto|1|2|3|4|5|6|7|8|9|10|11|12|13|14|15|16|hints",
+     "Lanes of a process whose threads communicate at once (MPI_THREAD_MULTIPLE), for its communicators in turn; auto: 16; hints: 16, for "
+     "communicators whose hints ask for one.", "docs/lanes.md"},
+    {"WEFT_POLICY.progress", &Settings::progress, 0, 0, 2, "hybrid|lane|global",
+     "What a waiting thread polls: its own lane, and all lanes every 64th time; its own alone, with which correct programs may hang; or all lanes.",
+     "docs/lanes.md"},
     {"WEFT_POLICY.part", &Settings::part, 0, 0, 2, "native|each|one",
      "How partitions travel: copied in place or gathered; each as a message; all as one message.", "docs/experiments/022-partitions.md"},
     {"WEFT_POLICY.pool", &Settings::pool, 0, 0, 2, "receiver|sender|malloc",
@@ -121,6 +129,54 @@ bool sets(const Setting& row, const char* item, size_t name) {
     return is_policy(row) && strlen(own) == name && strncmp(own, item, name) == 0;
 }
 
+// The file that WEFT_TUNED names; without one it has no lines.
+class Tuned {
+public:
+    Err read() {
+        const char* path = os::env(variable);
+        if (path == nullptr) return Err::ok;
+        const int64_t n = os::read_file(path, text_, sizeof text_);
+        if (n < 0) return fail(Err::arg, "%s=%s: %s", variable, path, strerror(errno));
+        if (n == sizeof text_) return fail(Err::arg, "%s=%s: a file of less than %zu bytes is allowed", variable, path, sizeof text_);
+        text_[n] = 0;
+        return check(path);
+    }
+    // The value of a line that sets this; null where there is none.
+    const char* find(const char* name, char (&value)[64]) const {
+        const size_t length = strlen(name);
+        for (const char* line = text_; *line != 0; line = after(line)) {
+            if (strncmp(line, name, length) != 0 || line[length] != '=') continue;
+            const char* from = line + length + 1;
+            snprintf(value, sizeof value, "%.*s", static_cast<int>(strcspn(from, " \t\r\n#")), from);
+            return value;
+        }
+        return nullptr;
+    }
+
+private:
+    static constexpr char variable[] = "WEFT_TUNED";
+    static const char* after(const char* line) { return line + strcspn(line, "\n") + (strchr(line, '\n') != nullptr); }
+
+    static bool is_setting(const char* name, size_t length) {
+        for (const Setting& row : settings_table)
+            if (strlen(row.name) == length && strncmp(row.name, name, length) == 0) return true;
+        return false;
+    }
+
+    // Every line sets something, or is empty or a comment.
+    Err check(const char* path) const {
+        for (const char* line = text_; *line != 0; line = after(line)) {
+            const size_t length = strcspn(line, " =\t\r\n#");
+            if (line[length] == '=' ? !is_setting(line, length) : length != 0)
+                return fail(Err::arg, "%s=%s: allowed are lines NAME=VALUE, with the names that weft info --cvars lists, not %.*s", variable, path,
+                            static_cast<int>(strcspn(line, "\r\n")), line);
+        }
+        return Err::ok;
+    }
+
+    char text_[8192] = "";
+};
+
 // What the environment says of a setting; null: nothing. A policy's value is written to `policy`.
 const char* text_of(const Setting& row, char (&policy)[64]) {
     if (!is_policy(row)) return os::env(row.name);
@@ -146,14 +202,20 @@ Err check_policies() {
 
 }  // namespace
 
-// One setting's value: its default, or what the environment says.
-static Err read_one(const Setting& row, int64_t* value, bool* from_environment) {
+// One setting's value, and where it comes from.
+static Err read_one(const Setting& row, const Tuned& tuned, int64_t* value, const char** origin) {
     *value = row.initial;
-    *from_environment = false;
-    char policy[64];
-    const char* text = text_of(row, policy);
-    if (text == nullptr || *text == 0) return Err::ok;
-    *from_environment = true;
+    *origin = "environment";
+    char space[64];
+    const char* text = text_of(row, space);
+    if (text == nullptr || *text == 0) {
+        *origin = "file";
+        text = tuned.find(row.name, space);
+    }
+    if (text == nullptr) {
+        *origin = "default";
+        return Err::ok;
+    }
     const bool good = row.words != nullptr ? parse_word(text, row.words, value) : parse_number(text, value);
     if (good && *value >= row.least && *value <= row.most) return Err::ok;
     if (row.words != nullptr) return fail(Err::arg, "%s=%.40s: allowed is %s", row.name, text, row.words);
@@ -162,18 +224,20 @@ static Err read_one(const Setting& row, int64_t* value, bool* from_environment) 
 }
 
 Err read_settings(Settings* s) {
-    bool from_environment;
-    for (const Setting& row : settings_table) WEFT_TRY(read_one(row, &(s->*row.field), &from_environment));
+    Tuned tuned;
+    WEFT_TRY(tuned.read());
+    const char* origin;
+    for (const Setting& row : settings_table) WEFT_TRY(read_one(row, tuned, &(s->*row.field), &origin));
     return check_policies();
 }
 
 Err describe_setting(int i, char* value, const char** origin) {
     const Setting& row = settings_table[i];
     int64_t v;
-    bool from_environment;
-    const Err e = read_one(row, &v, &from_environment);
-    *origin = from_environment ? "environment" : "default";
-    if (e != Err::ok) return e;
+    Tuned tuned;
+    *origin = "default";
+    WEFT_TRY(tuned.read());
+    WEFT_TRY(read_one(row, tuned, &v, origin));
     if (row.words == nullptr) {
         snprintf(value, 32, "%lld", static_cast<long long>(v));
         return Err::ok;

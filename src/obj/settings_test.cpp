@@ -1,9 +1,11 @@
 #include "obj/settings.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -58,6 +60,54 @@ TEST(Settings, DefaultsThenEnvironment) {
             EXPECT_STREQ(origin, "default");
         }
     }
+}
+
+// A file of this content, which WEFT_TUNED names.
+struct TunedFile {
+    explicit TunedFile(const char* content) : name_("/tmp/weft-settings-" + std::to_string(getpid())), variable_("WEFT_TUNED", name_.c_str()) {
+        std::ofstream(name_) << content;
+    }
+    ~TunedFile() { unlink(name_.c_str()); }
+    std::string name_;
+    Environment variable_;
+};
+
+TEST(Settings, AFileSetsWhatTheEnvironmentLeavesAlone) {
+    const TunedFile file("# measured somewhere\n\nWEFT_MAPPED_MIN=4K\nWEFT_MAPPED_BOTH=32768  # a comment\nWEFT_CREDIT=1M\nWEFT_POLICY.pool=sender");
+    const Environment credit("WEFT_CREDIT", "3M");
+    Settings s;
+    ASSERT_EQ(read_settings(&s), Err::ok) << fail_text();
+    EXPECT_EQ(s.mapped_min, 4 << 10);
+    EXPECT_EQ(s.mapped_both, 32 << 10);
+    EXPECT_EQ(s.mapped_block, 8 << 10);
+    EXPECT_EQ(s.credit, 3 << 20);
+    EXPECT_EQ(s.pool, 1);
+    for (int i = 0; i < settings_count; ++i) {
+        char value[32];
+        const char* origin;
+        ASSERT_EQ(describe_setting(i, value, &origin), Err::ok);
+        if (settings_table[i].field == &Settings::mapped_min) {
+            EXPECT_STREQ(value, "4096");
+            EXPECT_STREQ(origin, "file");
+        }
+        if (settings_table[i].field == &Settings::credit) {
+            EXPECT_STREQ(origin, "environment");
+        }
+    }
+}
+
+TEST(Settings, AFileThatSetsNothingIsAnError) {
+    Settings s;
+    for (const char* bad : {"WEFT_MAPPED_LEAST=4K\n", "WEFT_MAPPED_MIN\n", "\n=3\n", "WEFT_MAPPED_MIN=much\n", "WEFT_MAPPED_MIN=1\n"}) {
+        const TunedFile file(bad);
+        EXPECT_EQ(read_settings(&s), Err::arg) << bad;
+        EXPECT_NE(strstr(fail_text(), "allowed"), nullptr) << fail_text();
+    }
+    const Environment none("WEFT_TUNED", "/nonexistent/file");
+    EXPECT_EQ(read_settings(&s), Err::arg);
+    EXPECT_NE(strstr(fail_text(), "/nonexistent/file"), nullptr) << fail_text();
+    const TunedFile large(std::string(10'000, '#').c_str());
+    EXPECT_EQ(read_settings(&s), Err::arg);
 }
 
 TEST(Settings, BadValuesNameTheVariableTheValueAndWhatIsAllowed) {

@@ -7,6 +7,14 @@ namespace weft::os {
 
 // Sleeps while `word` is `expected`, at most `timeout_us`. May return early; the caller looks again.
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint32_t timeout_us);
+// Sleeps while each of the words is as expected, at most `timeout_us`; where the kernel cannot wait for several (before Linux 5.16, or
+// denied), on the first word alone and at most for a millisecond. May return early.
+struct FutexWait {
+    std::atomic<uint32_t>* word;
+    uint32_t expected;
+};
+inline constexpr int most_futex_waits = 16;
+void futex_wait_any(const FutexWait* waits, int n, uint32_t timeout_us);
 // Wakes all who sleep on `word`, in any process.
 void futex_wake(std::atomic<uint32_t>& word);
 

@@ -86,6 +86,21 @@ void copy_data(char* to, const char* from, size_t bytes, int fd, uint64_t offset
     }
 }
 
+void zero_data(char* to, size_t bytes, int fd, uint64_t offset) {
+    constexpr size_t step = 64 << 10;   // looking for a hole's begin would take as long as there are pages up to it
+    for (size_t at = 0; at < bytes;) {
+        if (fd >= 0) {
+            const off_t data = lseek(fd, static_cast<off_t>(offset + at), SEEK_DATA);
+            if (data < 0 && errno != ENXIO) fd = -1;
+            else if (data < 0 || static_cast<uint64_t>(data) - offset >= bytes) return;   // nothing any more
+            else at = static_cast<uint64_t>(data) - offset;
+        }
+        const size_t n = bytes - at < step ? bytes - at : step;
+        memset(to + at, 0, n);
+        at += n;
+    }
+}
+
 int keep_descriptor(int fd) {
     constexpr int above = 200;   // where `exec 9>file` of a shell and tables of small numbers do not meet it
     const int kept = fcntl(fd, F_DUPFD_CLOEXEC, above);

@@ -28,8 +28,11 @@ void drop_private(void* p, size_t bytes);
 void* reserve_private(size_t bytes);
 // Moves a mapping to where another is, which goes.
 bool move_mapping(void* from, void* to, size_t bytes);
-// Copies what a shared mapping of `fd` at `offset` holds, without touching the pages that hold nothing; with fd -1 it touches all.
+// Copies what a shared mapping of `fd` at `offset` holds, without touching the pages that hold nothing; with fd -1 it touches all. It looks
+// for the end of each run of pages, so call it once for many.
 void copy_data(char* to, const char* from, size_t bytes, int fd, uint64_t offset);
+// Zeroes what the mapping holds, in steps: of 64 KiB behind a page that holds something, all are touched; with fd -1 it touches all.
+void zero_data(char* to, size_t bytes, int fd, uint64_t offset);
 // A close-on-exec copy of the descriptor above those that programs count on; -1 where there is none.
 int keep_descriptor(int fd);
 // The file's inode; 0 when fd is not open.

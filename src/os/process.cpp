@@ -76,10 +76,7 @@ void set_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 static int parent_of(int pid) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    const int64_t n = read_some(fd, text, sizeof text - 1);
-    close(fd);
+    const int64_t n = read_file(path, text, sizeof text - 1);
     text[n > 0 ? n : 0] = 0;
     const char* after_name = strrchr(text, ')');  // then: blank, state, blank, parent
     return after_name != nullptr && strlen(after_name) > 4 ? atoi(after_name + 4) : 0;
@@ -94,10 +91,7 @@ static bool is_socket_of(int pid, int fd) {
 static bool closes_on_exec(int pid, int fd) {
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
-    int info = open(path, O_RDONLY | O_CLOEXEC);
-    if (info < 0) return false;
-    const int64_t n = read_some(info, text, sizeof text - 1);
-    close(info);
+    const int64_t n = read_file(path, text, sizeof text - 1);
     text[n > 0 ? n : 0] = 0;
     const char* flags = strstr(text, "flags:");
     return flags != nullptr && (strtol(flags + 6, nullptr, 8) & O_CLOEXEC) != 0;
@@ -130,6 +124,17 @@ int64_t read_some(int fd, void* data, size_t bytes) {
     do r = read(fd, data, bytes);
     while (r < 0 && errno == EINTR);
     return r;
+}
+
+int64_t read_file(const char* path, void* data, size_t bytes) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    int64_t done = 0, n = 0;
+    while (static_cast<size_t>(done) < bytes && (n = read_some(fd, static_cast<char*>(data) + done, bytes - static_cast<size_t>(done))) > 0) done += n;
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return n < 0 ? -1 : done;
 }
 
 bool make_pipe(int ends[2]) {

@@ -26,6 +26,8 @@ int listen_abstract(const char* name);
 int accept_one(int listener);
 // Bytes of a stream: some (0 at its end, -1 on error), or all of them.
 int64_t read_some(int fd, void* data, size_t bytes);
+// The first bytes of a file, and how many there are; -1 and errno on failure.
+int64_t read_file(const char* path, void* data, size_t bytes);
 bool make_pipe(int ends[2]);  // close-on-exec; both -1 where there is none
 bool write_all(int fd, const void* data, size_t bytes);
 // Whether there is something to read, the end included, within that time; -1 ms: however long it takes.

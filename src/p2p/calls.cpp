@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "obj/handles.hpp"
+#include "p2p/flags.hpp"
 #include "p2p/persistent.hpp"
 #include "type/predefined.hpp"
 
@@ -40,7 +41,7 @@ int64_t find_complete(int64_t n, Request* const* handles) {
         if (!active(r)) continue;
         any = true;
         if (r.done()) return i;
-        if (r.flags & Request::special && r.ops->poll != nullptr && r.ops->poll(r)) return i;
+        if (is_special(r) && r.ops->poll != nullptr && r.ops->poll(r)) return i;
     }
     return any ? -1 : -2;
 }
@@ -53,7 +54,7 @@ int take_some(Process& p, int64_t n, Request** handles, int* indices, Status* st
         Request& r = *request_at(handles[i]);
         if (!active(r)) continue;
         any = true;
-        if (!r.done() && !(r.flags & Request::special && r.ops->poll != nullptr && r.ops->poll(r))) continue;
+        if (!r.done() && !(is_special(r) && r.ops->poll != nullptr && r.ops->poll(r))) continue;
         if (take_one_of(p, &handles[i], at(statuses, count)) != Err::ok) *failed = true;
         indices[count++] = static_cast<int>(i);
     }
@@ -72,6 +73,23 @@ Err peek_one_of(Request& r, Status* s) {
     const Err e = peek(r, s);
     if (s != nullptr) s->error = static_cast<int32_t>(e);
     return e;
+}
+
+// Returns a chain of requests of one lane to its pool.
+WEFT_INLINE void return_run(Lane& l, Pool::Block* first, Pool::Block* last) {
+    LaneGuard g(l);
+    last->next = g.lane.requests.free;
+    g.lane.requests.free = first;
+}
+
+// The same for requests of several lanes: those that follow each other and are of one lane together.
+WEFT_COLD void return_blocks(Process& p, Pool::Block* first, const Pool::Block* end) {
+    const auto lane = [](const Pool::Block* b) { return reinterpret_cast<const Request*>(b)->lane; };
+    for (Pool::Block *last = first, *next; first != nullptr; first = last = next) {
+        while (last != end && lane(last->next) == lane(first)) last = last->next;
+        next = last != end ? last->next : nullptr;
+        return_run(lane_of(p, *reinterpret_cast<Request*>(first)), first, last);
+    }
 }
 
 }  // namespace
@@ -113,9 +131,8 @@ Err wait_all(Process& p, int64_t n, Request** handles, Status* statuses) {
         if (WEFT_UNLIKELY(take_one_of(p, &handles[i], at(statuses, i)) != Err::ok)) failed = true;
     }
     if (first != nullptr) {
-        LaneGuard g(lane_of(p, *reinterpret_cast<Request*>(first)));   // of all of them, as there is one
-        last->next = g.lane.requests.free;
-        g.lane.requests.free = first;
+        if (WEFT_UNLIKELY(p.lane_count > 1)) return_blocks(p, first, last);
+        else return_run(*p.lane, first, last);
     }
     return failed ? Err::in_status : Err::ok;
 }
@@ -126,9 +143,9 @@ Err test_all(Process& p, int64_t n, Request** handles, bool* flag, Status* statu
     for (int64_t i = 0; i < n; ++i) {
         Request& r = *request_at(handles[i]);
         if (r.done()) continue;
-        if (!progressed) progress_once(p);
+        if (!progressed) progress_once(p, &lane_of(p, r));
         progressed = true;
-        if (!r.done() && !(r.flags & Request::special && r.ops->poll != nullptr && r.ops->poll(r))) return Err::ok;
+        if (!r.done() && !(is_special(r) && r.ops->poll != nullptr && r.ops->poll(r))) return Err::ok;
     }
     *flag = true;
     return wait_all(p, n, handles, statuses);

@@ -119,6 +119,7 @@ Err give_slow(Process& p, Comm& c, Buffer b, Envelope e) {
         prepare(r, c, b, e.rank, e.tag, 0);
         WEFT_TRY(start_give(g, r));
     }
+    r.lane = c.lane->number();
     wait(p, r);
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
 }
@@ -151,6 +152,7 @@ Err take_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
         sole = l.posted_count <= 1;
     }
     if (from.way == obj::Route::shm) poll_for(p, l, r, from.index, false, sole);
+    r.lane = c.lane->number();
     wait(p, r);
     fill(s, r.rank, r.tag, r.count);
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;

@@ -1,8 +1,8 @@
 // Chooses the lane of a message; all functions below receive the lane. Included by p2p/ and above; no lock.
 #pragma once
 #include "lane/lane.hpp"
+#include "obj/lanes.hpp"
 #include "obj/message.hpp"
-#include "obj/process.hpp"
 
 namespace weft::p2p {
 
@@ -12,13 +12,12 @@ using obj::Process;
 
 enum class Direction : uint8_t { send, receive };
 
-// There is one lane today. With more, a communicator without assertions will have one, given by its context id on both sides, so
-// that wildcards and probes search one queue. What concerns all lanes (progress, waiting, the end) names Process::lane until then.
-WEFT_INLINE Lane& lane_of(Process& p, const obj::Comm&, int32_t, Direction) { return *p.lane; }
+// A communicator without assertions has one lane, the same on both sides, so that wildcards and probes search one queue.
+WEFT_INLINE Lane& lane_of(Process& p, const obj::Comm& c, int32_t, Direction) { return WEFT_SINGLE ? *p.lane : *c.lane; }
 // The lane that made this request, or that this matched message came by.
-WEFT_INLINE Lane& lane_of(Process& p, [[maybe_unused]] const Object& request_or_message) {
-    WEFT_ASSERT(request_or_message.lane == Lane::number);
-    return *p.lane;
+WEFT_INLINE Lane& lane_of(Process& p, const Object& request_or_message) {
+    if (WEFT_SINGLE) return *p.lane;
+    return *p.lanes.at[request_or_message.lane].load(std::memory_order_relaxed);
 }
 
 }  // namespace weft::p2p

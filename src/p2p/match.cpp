@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "p2p/flags.hpp"
+
 namespace weft::p2p {
 
 using lane::UnexpectedTable;
@@ -65,7 +67,7 @@ Place find_posted(Lane& l, uint32_t context, int32_t rank, int32_t tag) {
 
 void unnumber(Lane& l, Request& r) {
     if (!(r.flags & Request::numbered)) return;
-    r.flags &= static_cast<uint16_t>(~Request::numbered);
+    clear_numbered(r);
     if (is_wild(r)) --l.wildcards;
 }
 
@@ -86,7 +88,7 @@ WEFT_COLD void renumber(LaneGuard& g) {
     l.posted_count = l.wildcards = l.posted_order = 0;
     while (Link* n = all.pop()) {
         auto& r = *static_cast<Request*>(n);
-        r.flags &= static_cast<uint16_t>(~Request::numbered);
+        clear_numbered(r);
         r.set_order(0);
         post(g, r);
     }

@@ -17,7 +17,7 @@ using lane::Unexpected;
 using obj::Protocol;
 using obj::Request;
 
-WEFT_INLINE uint32_t context_of(const Request& r) { return r.comm->context + (r.flags & Request::coll); }
+WEFT_INLINE uint32_t context_of(const Request& r) { return r.comm->context + (r.flags & Request::contexts); }
 
 // What `r` sends or receives, while it is active.
 WEFT_INLINE type::Buffer buffer_of(const Request& r) { return type::Buffer{r.buf, r.count, r.type}; }

@@ -21,11 +21,11 @@ using type::Buffer;
 
 enum class Mode : uint8_t { standard, synchronous, ready };
 
-// Where a message goes or comes from. `coll` selects the communicator's collective context.
+// Where a message goes or comes from. `coll` selects the communicator's context.
 struct Envelope {
     int32_t rank;
     int32_t tag;
-    uint8_t coll = 0;   // 0 or Request::coll
+    uint8_t coll = 0;   // 0, Request::coll or Request::nomatch
 };
 
 // Blocking. A status pointer may be null (ignored).

@@ -78,7 +78,7 @@ const obj::Comm* comm_of(Process& p, uint32_t context) {
     for (const obj::Comm* c : {static_cast<const obj::Comm*>(&p.world), static_cast<const obj::Comm*>(&p.self),
                                static_cast<const obj::Comm*>(p.all_comms)})
         for (; c != nullptr; c = c->all_next)
-            if (c->kind == Kind::comm && c->context == (context & ~1u)) return c;
+            if (c->kind == Kind::comm && c->context == obj::Contexts::of_messages(context)) return c;
     return nullptr;
 }
 
@@ -173,7 +173,7 @@ bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool
         LaneGuard g(lane_of(p, *blocking));
         if (!g.lane.requests.owns(blocking) && !g.lane.persistent_pool.owns(blocking)) add_request(&found, *blocking);
     }
-    if (!p.told.exchange(true)) look(*p.lane, &found);  // the other threads report only their own calls
+    if (!p.told.exchange(true)) obj::each_lane(p, [&](Lane& l) { look(l, &found); });  // the other threads report only their own calls
     for (int i = 0; i < found.messages_count && i < Found::shown; ++i) found.messages[i].comm = comm_of(p, found.messages[i].context);
     add_all(&text, p, "pending: ", found.operations, found.operations_count);
     add_all(&text, p, "arrived, not received: ", found.messages, found.messages_count);
@@ -202,8 +202,8 @@ WEFT_COLD void listen(Process& p) {
 
 }  // namespace
 
-bool progress_once(Process& p) {
-    if (progress(p)) {
+bool progress_once(Process& p, Lane* home) {
+    if (progress(p, home, polling.polls)) {
         polling.since_ns = 0;
         return true;
     }

@@ -37,8 +37,7 @@ Err init_persistent(Process& p, Comm& c, Buffer b, Envelope e, Persistent::How h
     auto* r = static_cast<Persistent*>(g.lane.persistent_pool.take());
     if (r == nullptr) return fail(Err::no_mem, "no memory for a persistent request");
     memset(static_cast<void*>(r), 0, sizeof *r);
-    r->kind = Kind::request;
-    r->lane = Lane::number;
+    static_cast<Object&>(*r) = g.lane.request_head;
     r->comm = &c;
     r->where = e;
     r->how = how;

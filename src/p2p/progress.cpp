@@ -39,19 +39,77 @@ void poll_for(Process& p, Lane& l, const Request& r, int index, bool seen, bool 
     }
 }
 
-bool progress(Process& p) {
+namespace {
+
+// With several threads the guard is taken only if there may be something to do, so that waiting threads do not contend for it.
+bool may_move(const Lane& l) { return l.work.load(std::memory_order_relaxed) != 0 || l.peek(); }
+
+bool poll_shared(Process& p, Lane& l) {
+    if (!may_move(l)) return false;
+    LaneGuard g(l);
+    return poll_lane(g, p);
+}
+
+// One round for a lane that is not the caller's: who has its guard looks after it.
+bool poll_other(Process& p, Lane& l) {
+    if (!may_move(l) || !l.lock.try_lock()) return false;
+    LaneGuard g(l, lane::locked);
+    return poll_lane(g, p);
+}
+
+WEFT_COLD bool poll_all(Process& p) {
+    bool moved = poll_shared(p, *p.lane);
+    obj::each_lane(p, [&](Lane& l) { moved |= &l != p.lane && poll_other(p, l); });
+    return moved;
+}
+
+// Whether a round that follows `failed` ones is for all lanes.
+bool is_for_all(const Process& p, uint64_t failed) {
+    const auto policy = static_cast<Policy>(p.progress_policy);
+    return policy == Policy::global || (policy == Policy::hybrid && failed % rounds_at_home == rounds_at_home - 1);
+}
+
+bool run_hooks(Process& p) {
+    bool moved = false;
+    const int n = p.hook_count.load(std::memory_order_acquire);
+    for (int i = 0; i < n; ++i) moved |= p.hooks[i](p);
+    return moved;
+}
+
+}  // namespace
+
+bool progress(Process& p) { return progress(p, nullptr, 0); }
+
+bool progress(Process& p, Lane* home, uint64_t failed) {
     Lane& l = *p.lane;
     bool moved = false;
-    // With several threads the guard is taken only if there may be something to do, so that waiting threads do not contend for it.
-    if (!l.threads || l.work.load(std::memory_order_relaxed) != 0 || l.peek()) {
+    if (WEFT_LIKELY(!l.threads)) {
         LaneGuard g(l);
         moved = poll_lane(g, p);
+    } else if (home == nullptr || is_for_all(p, failed)) {
+        moved = poll_all(p);
+    } else {
+        moved = poll_shared(p, *home);
     }
-    if (WEFT_UNLIKELY(p.hook_work.load(std::memory_order_relaxed) != 0)) {
-        const int n = p.hook_count.load(std::memory_order_acquire);
-        for (int i = 0; i < n; ++i) moved |= p.hooks[i](p);
-    }
+    if (WEFT_UNLIKELY(p.hook_work.load(std::memory_order_relaxed) != 0)) moved |= run_hooks(p);
     return moved;
+}
+
+int lanes_to_watch(Process& p, Home home, Lane** to, uint32_t* timeout_us) {
+    const bool alone = home.alone && p.lane_count > 1;
+    const uint64_t now = alone ? os::now_ns() : 0;
+    int n = 0;
+    obj::each_lane(p, [&](Lane& l) {
+        if (alone && &l != home.lane) {
+            if (static_cast<Policy>(p.progress_policy) == Policy::lane || l.watchers.load(std::memory_order_relaxed) != 0) return;
+            if (!l.is_quiet(now)) {
+                *timeout_us = Lane::quiet_ns / 1000;
+                return;
+            }
+        }
+        to[n++] = &l;
+    });
+    return n;
 }
 
 void check_wires(Process& p) {

@@ -30,10 +30,16 @@ WEFT_INLINE bool comes_within(Process& p, const Lane& l, const wire::shm::Shm::I
     }
     return false;
 }
-// One round of progress: the lane, then the hooks.
+// One round of progress: all lanes, then the hooks. Another lane than the root is left out while some other thread has its guard.
 bool progress(Process&);
+// The same for a thread to which `home` matters more, unless that is null: that lane alone in most rounds, as WEFT_POLICY.progress says.
+// `failed`: rounds of the caller that moved nothing.
+bool progress(Process&, Lane* home, uint64_t failed);
 // The same for nonblocking calls (MPI_Test, MPI_Iprobe). A program that polls by them answers mpiexec's questions, too.
-bool progress_once(Process&);
+bool progress_once(Process&, Lane* home = nullptr);
+// A round for all lanes follows that many for the lane of the waiting thread. Without it, correct programs may hang: docs/lanes.md.
+inline constexpr uint32_t rounds_at_home = 64;
+enum class Policy : uint8_t { hybrid, lane, global };   // WEFT_POLICY.progress
 // Adds a hook to every round of progress: slow-path work of an upper layer (schedules). A hook returns true when it moved something.
 // Hooks are called while there is work for them; a layer counts each unit (an active schedule) by begin_work() and end_work().
 void register_hook(Process&, bool (*hook)(Process&));
@@ -55,7 +61,7 @@ WEFT_COLD void check_wires(Process&);
 class Probing {
 public:
     template <class Envelope>
-    Probing(const obj::Comm& c, const Envelope& e) : comm(&c), rank(e.rank), tag(e.tag), collective(e.coll != 0), before_(now) { now = this; }
+    Probing(const obj::Comm& c, const Envelope& e) : comm(&c), rank(e.rank), tag(e.tag), collective(e.coll == obj::Request::coll), before_(now) { now = this; }
     ~Probing() { now = before_; }
     Probing(const Probing&) = delete;
     Probing& operator=(const Probing&) = delete;
@@ -83,16 +89,28 @@ private:
     const AwaitingMember* before_;
 };
 
+// Where a wait looks: at `lane` first, where that is not null. `alone`: nothing that comes by another lane can end the wait.
+struct Home {
+    Lane* lane = nullptr;
+    bool alone = false;
+};
+// The lanes at which a wait sleeps: those by which its end may come, and those that no other thread watches or has just used, so that
+// whoever sends to them is served. `to` has room for all; returns how many. Lowers the time after which it is to ask again.
+WEFT_COLD int lanes_to_watch(Process&, Home, Lane** to, uint32_t* timeout_us);
+
 // Makes progress until `done()`. Calls it with no lock held, and never again once it was true, because it may consume what it finds.
 // `sleep(over)`: how to sleep, where messages do not end the wait; it may find that the wait is over.
 template <class Done, class Sleep>
-void progress_until(Process& p, Done&& done, const Request* blocking, Sleep&& sleep) {
-    lane::Idler idler(*p.lane);
+void progress_until(Process& p, Done&& done, const Request* blocking, Sleep&& sleep, Home home = {}) {
+    Lane& first = !WEFT_SINGLE && home.lane != nullptr ? *home.lane : *p.lane;
+    lane::Idler idler(first);
     bool told = false;
+    uint64_t failed = 0;   // rounds that moved nothing
     for (bool over = done(); !over;) {
-        if (progress(p)) {
+        if (progress(p, home.lane, failed)) {
             idler.moved();
         } else {
+            if (++failed == rounds_at_home) first.watchers.fetch_add(1, std::memory_order_relaxed);
             const lane::Idler::Next next = idler.idle();
             if (next == lane::Idler::Next::sleep) sleep(over);
             else if (next == lane::Idler::Next::listen) {
@@ -102,14 +120,18 @@ void progress_until(Process& p, Done&& done, const Request* blocking, Sleep&& sl
         }
         if (!over) over = done();
     }
+    if (failed >= rounds_at_home) first.watchers.fetch_sub(1, std::memory_order_relaxed);
 }
 // `blocking`: the request that a blocking call waits for, or null.
 template <class Done>
-void progress_until(Process& p, Done&& done, const Request* blocking = nullptr) {
+void progress_until(Process& p, Done&& done, const Request* blocking = nullptr, Home home = {}) {
     progress_until(p, done, blocking, [&](bool& over) {
+        Lane* lanes[lane::most_lanes];
+        uint32_t timeout_us = p.lane->limits.longest_sleep_us;
+        const int n = lanes_to_watch(p, home, lanes, &timeout_us);
         // Another thread may complete the request just before this one is registered as a sleeper, so `done` is tested last.
-        lane::sleep_until_woken(*p.lane, p.lane->limits.longest_sleep_us, [&] { return progress(p) || (over = done()); });
-    });
+        lane::sleep_until_woken(lanes, n, timeout_us, [&] { return progress(p, home.lane, rounds_at_home - 1) || (over = done()); });
+    }, home);
 }
 
 // Makes `b`, which is dense, the buffer of `r`, as a count of bytes without a reference on its type. The caller sets Request::flat.

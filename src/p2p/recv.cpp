@@ -82,14 +82,19 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
         sole = l.posted_count <= 1;
     }
     if (from.way == obj::Route::shm) poll_for(p, l, r, from.index, seen, sole);
-    wait(p, r);
+    if (!r.done()) {
+        r.lane = l.number();
+        wait(p, r);
+    }
     fill(s, r.rank, r.tag, r.count);
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
 }
 
-using Round = bool(Process&);
+using Round = bool(Process&, Lane* home);
 
-// `round` makes progress: progress() in blocking calls, progress_once() in the others.
+// `round` makes progress: progress_all() in blocking calls, progress_once() in the others.
+static bool progress_all(Process& p, Lane*) { return progress(p); }
+
 static Err look(Process& p, Comm& c, Envelope e, bool* found, Status* s, Round* round) {
     *found = false;
     if (e.rank == obj::proc_null) {
@@ -98,7 +103,7 @@ static Err look(Process& p, Comm& c, Envelope e, bool* found, Status* s, Round* 
         return Err::ok;
     }
     for (int tries = 0; tries < 2 && !*found; ++tries) {
-        if (tries == 1) round(p);
+        if (tries == 1) round(p, c.lane);
         LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
         if (tries == 1) {
             ++g.lane.looking;
@@ -123,9 +128,9 @@ Err probe(Process& p, Comm& c, Envelope e, Status* s) {
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {
-        err = look(p, c, e, &found, s, progress);
+        err = look(p, c, e, &found, s, progress_all);
         return found || err != Err::ok;
-    });
+    }, nullptr, Home{c.lane, true});
     return err;
 }
 
@@ -133,7 +138,7 @@ Err probe(Process& p, Comm& c, Envelope e, Status* s) {
 static Message* make_message(LaneGuard& g, Comm& c, Unexpected* u) {
     auto* m = reinterpret_cast<Message*>(g.lane.requests.take());
     if (m == nullptr) return nullptr;
-    *m = Message{{Kind::message, Lane::number, 0}, nullptr, u, &c};
+    *m = Message{{Kind::message, g.lane.number(), 0}, nullptr, u, &c};
     if (!obj::is_predefined(c)) obj::retain(c);
     return m;
 }
@@ -195,9 +200,9 @@ Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {
-        err = match(p, c, e, &found, out, s, progress);
+        err = match(p, c, e, &found, out, s, progress_all);
         return found || err != Err::ok;
-    });
+    }, nullptr, Home{c.lane, true});
     return err;
 }
 

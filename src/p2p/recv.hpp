@@ -76,9 +76,7 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
     if (WEFT_UNLIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.wildcards) != 0 || e.tag == obj::any_tag || r == nullptr))
         return false;
     l.requests.free = l.requests.free->next;
-    r->kind = Kind::request;
-    r->lane = Lane::number;
-    r->id = 0;
+    static_cast<Object&>(*r) = l.request_head;
     r->state.store(Request::pending, std::memory_order_relaxed);
     r->flags = static_cast<uint16_t>(e.coll | Request::is_recv | Request::flat);
     r->protocol = Protocol::queued;
@@ -96,7 +94,7 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
 // If the next message of `in` is inline and matches `r` first of all receives, receives it and finishes `r`. ≤ 60 instructions.
 WEFT_INLINE bool take_posted(LaneGuard& g, Request& r, wire::shm::Shm::In& in, const Next& n, Status* s) {
     lane::Lane& l = g.lane;
-    const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::coll)};
+    const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::contexts)};
     if (WEFT_UNLIKELY(!is_match(g, *r.comm, e, in, n))) return false;
     const int64_t bytes = wire::Cell::bytes_of(n.word);
     if (WEFT_UNLIKELY(bytes > r.count)) return false;

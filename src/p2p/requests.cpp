@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "p2p/flags.hpp"
 #include "p2p/p2p.hpp"
 
 namespace weft::p2p {
@@ -7,7 +8,7 @@ namespace weft::p2p {
 namespace {
 
 bool poll_special(Request& r) {
-    return (r.flags & Request::special) && r.ops->poll != nullptr && r.ops->poll(r);
+    return is_special(r) && r.ops->poll != nullptr && r.ops->poll(r);
 }
 
 }  // namespace
@@ -15,8 +16,7 @@ bool poll_special(Request& r) {
 Request* make_request(LaneGuard& g, obj::Comm& c, Buffer b, int32_t rank, int32_t tag, uint16_t flags) {
     auto* r = static_cast<Request*>(g.lane.requests.take());
     if (WEFT_UNLIKELY(r == nullptr)) return nullptr;
-    r->lane = Lane::number;
-    r->id = 0;
+    static_cast<Object&>(*r) = g.lane.request_head;
     prepare(*r, c, b, rank, tag, flags);
     if (WEFT_UNLIKELY(!r->type->is(type::Type::predefined))) {
         type::retain(*r->type);
@@ -36,12 +36,13 @@ void free_request_block(LaneGuard& g, Request& r) {
 }
 
 void wait(Process& p, Request& r) {
-    progress_until(p, [&] { return r.done() || poll_special(r); }, &r);
+    // What completes a special request may come by any lane.
+    progress_until(p, [&] { return r.done() || poll_special(r); }, &r, Home{&lane_of(p, r), !is_special(r)});
 }
 
 bool test(Process& p, Request& r) {
     if (r.done()) return true;
-    progress_once(p);
+    progress_once(p, &lane_of(p, r));
     return r.done() || poll_special(r);
 }
 
@@ -122,15 +123,14 @@ void free_request(Process& p, Request& r) {
 }
 
 Request* make_special(Process& p, Comm* c, const obj::RequestOps* ops, void* ext) {
-    LaneGuard g(*p.lane);
+    LaneGuard g(c != nullptr ? *c->lane : *p.lane);
     auto* r = static_cast<Request*>(g.lane.requests.take());
     if (r == nullptr) {
         (void)fail(Err::no_mem, "no memory for a request");
         return nullptr;
     }
     memset(static_cast<void*>(r), 0, sizeof *r);
-    r->kind = Kind::request;
-    r->lane = Lane::number;
+    static_cast<Object&>(*r) = g.lane.request_head;
     r->flags = Request::special;
     r->comm = c;
     r->ops = ops;

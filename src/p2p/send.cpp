@@ -101,6 +101,7 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
         r.protocol = chosen;
         push_or_queue(g, to.peer, r);
     }
+    r.lane = c.lane->number();
     wait(p, r);
     return r.error != 0 ? why_failed(r, bytes) : Err::ok;
 }
@@ -133,7 +134,7 @@ Err start_send(LaneGuard& g, Request& r) {
     const int64_t bytes = b.bytes();
     r.protocol = choose(g.lane, to, b, bytes, (r.flags & Request::sync) != 0, Call::nonblocking);
     if (r.protocol == Protocol::bad) return no_such_rank(r.rank);
-    const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::coll)};
+    const Envelope e{r.rank, r.tag, static_cast<uint8_t>(r.flags & Request::contexts)};
     if (!needs_request(r.protocol) && send_whole(g, to, r.protocol, *r.comm, b, bytes, e)) complete(g, r, bytes);
     else push_or_queue(g, to.peer, r);
     return Err::ok;

@@ -20,9 +20,8 @@ enum class Call : uint8_t { blocking, nonblocking, queue };
 Protocol choose(Lane&, const obj::Route& to, const Buffer&, int64_t bytes, bool sync, Call);
 
 // ≤ 45 instructions, no call, one release store. False: nothing happened, take the slow path.
-// `bytes` of dense data.
-WEFT_INLINE bool send_inline(Process& p, const Comm& c, const void* data, int64_t bytes, Envelope e) {
-    const obj::Route& to = c.routes[e.rank];
+// `bytes` of dense data, by the route `to`, which is that of `e.rank`.
+WEFT_INLINE bool send_inline(Process& p, const Comm& c, const obj::Route& to, const void* data, int64_t bytes, Envelope e) {
     if (WEFT_UNLIKELY(bytes > to.inline_max)) return false;
     if (bytes > static_cast<int64_t>(wire::inline_bytes)) __builtin_unreachable();  // what inline_max is at most
     Lane& l = lane_of(p, c, e.tag, Direction::send);
@@ -46,8 +45,36 @@ WEFT_INLINE bool send_inline(Process& p, const Comm& c, const void* data, int64_
     return true;
 }
 
+WEFT_INLINE bool send_inline(Process& p, const Comm& c, const void* data, int64_t bytes, Envelope e) {
+    return send_inline(p, c, c.routes[e.rank], data, bytes, e);
+}
+
+WEFT_INLINE bool send_inline(Process& p, const Comm& c, const obj::Route& to, const Buffer& b, Envelope e) {
+    return WEFT_LIKELY(type::is_dense(*b.type)) && send_inline(p, c, to, b.base, type::bytes_of(b), e);
+}
+
 WEFT_INLINE bool send_inline(Process& p, Comm& c, const Buffer& b, Envelope e) {
     return WEFT_LIKELY(type::is_dense(*b.type)) && send_inline(p, c, b.base, type::bytes_of(b), e);
+}
+
+// Makes the header of the next function's messages.
+inline void make_header(Comm& c) {
+    c.nomatch_header[0] = wire::Cell::pack(wire::Header{eager, 0, 0, c.rank, 0, 0});
+    c.nomatch_header[1] = static_cast<uint64_t>(c.context + Request::nomatch) << 32;   // behind the tag, which is 0
+}
+
+// A message without source and tag on a fixed communicator, whose header is made: all but its length. The null wire comes first, as
+// everything else costs more.
+WEFT_INLINE bool send_made(Process& p, const Comm& c, const obj::Route& to, const Buffer& b, int32_t rank) {
+    if (WEFT_UNLIKELY(!type::is_dense(*b.type))) return false;
+    const int64_t bytes = type::bytes_of(b);
+    if (WEFT_UNLIKELY(bytes > to.inline_max)) return false;
+    if (WEFT_UNLIKELY(to.way == obj::Route::shm)) return send_inline(p, c, to, b.base, bytes, {rank, 0, Request::nomatch});
+    lane::LaneTry guard(*p.lane);
+    if (WEFT_UNLIKELY(!guard)) return false;
+    copy_small(p.null_wire->cell.payload, anonymous(b.base), static_cast<size_t>(bytes));
+    p.null_wire->commit_made(c.nomatch_header, static_cast<uint8_t>(bytes));
+    return true;
 }
 
 // The same for MPI_Isend: sets `*out` to the shared request that is always complete.

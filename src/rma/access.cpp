@@ -21,11 +21,12 @@ struct Target {
     MPI_Aint disp;
     int64_t count;
     const Type& type;
+    bool virtual_address = false;   // what `disp` is, instead of a displacement
 };
 
 WEFT_COLD Err out_of_range(const Window& w, const Target& t) {
-    return fail(err_range, "%lld elements at displacement %lld are not in the %lld bytes that rank %d has in the window",
-                static_cast<long long>(t.count), static_cast<long long>(t.disp), static_cast<long long>(w.parts[t.rank].bytes), t.rank);
+    return fail(err_range, "%lld elements at %s %lld are not in the %lld bytes that rank %d has in the window", static_cast<long long>(t.count),
+                t.virtual_address ? "address" : "displacement", static_cast<long long>(t.disp), static_cast<long long>(w.parts[t.rank].bytes), t.rank);
 }
 
 // Their offset from the base of the target's part. Err::ok also for MPI_PROC_NULL, where nothing is to be done.
@@ -37,7 +38,8 @@ Err locate(const Window& w, const Target& t, int64_t* offset) {
     if (WEFT_UNLIKELY(t.disp < 0)) return fail(err_disp, "displacement %lld is negative", static_cast<long long>(t.disp));
     const Part& part = w.parts[t.rank];
     int64_t first, last = 0;
-    if (__builtin_mul_overflow(t.disp, part.disp_unit, offset)) return out_of_range(w, t);
+    if (t.virtual_address) *offset = t.disp - reinterpret_cast<intptr_t>(part.base);
+    else if (__builtin_mul_overflow(t.disp, part.disp_unit, offset)) return out_of_range(w, t);
     if (w.flavor == MPI_WIN_FLAVOR_DYNAMIC || t.count == 0 || t.type.size == 0) return Err::ok;   // the target checks it
     if (__builtin_mul_overflow(t.count - 1, t.type.extent, &last) || __builtin_add_overflow(*offset, t.type.true_lb, &first) ||
         __builtin_add_overflow(first, last, &last))
@@ -153,6 +155,9 @@ bool is_comparable(const Type& t) {
 
 Err put(Process& p, Buffer origin, int target, MPI_Aint disp, int64_t count, const Type& t, Win& w) {
     return copy(p, PacketKind::put, origin, {target, disp, count, t}, window_of(w), nullptr);
+}
+Err put_virtual(Process& p, Buffer origin, int target, MPI_Aint at, int64_t count, const Type& t, Win& w) {
+    return copy(p, PacketKind::put, origin, {target, at, count, t, true}, window_of(w), nullptr);
 }
 Err get(Process& p, Buffer origin, int target, MPI_Aint disp, int64_t count, const Type& t, Win& w) {
     return copy(p, PacketKind::get, origin, {target, disp, count, t}, window_of(w), nullptr);

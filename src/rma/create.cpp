@@ -7,6 +7,7 @@
 #include "comm/comm.hpp"
 #include "heap/heap.hpp"
 #include "heap/mapped.hpp"
+#include "lane/lane.hpp"
 #include "obj/group.hpp"
 #include "obj/handles.hpp"
 #include "rma/messages.hpp"
@@ -58,9 +59,12 @@ Err take_window(Process& p, Window** out) {
     return Err::ok;
 }
 
+// No other process has memory: those on the null wire are thought to have what this one has.
+bool is_alone(const Process& p, const Comm& c) { return c.size == 1 || p.lane->null != nullptr; }
+
 bool shares_memory_with_all(const Process& p, const Comm& c) {
-    bool all = c.size == 1 || p.segment != nullptr;
-    for (int32_t i = 0; i < c.size; i++) all &= c.routes[i].way == obj::Route::shm || c.routes[i].way == obj::Route::self;
+    bool all = is_alone(p, c) || p.segment != nullptr;
+    for (int32_t i = 0; i < c.size && !is_alone(p, c); i++) all &= c.routes[i].way == obj::Route::shm || c.routes[i].way == obj::Route::self;
     return all;
 }
 
@@ -89,7 +93,9 @@ Err prepare(Process& p, Window& w, const Wanted& a) {
 }
 
 Err allgather(Process& p, Comm& c, const Offer& mine, Offer* all) {
-    return coll::allgather(p, c, type::bytes_at(const_cast<Offer*>(&mine), sizeof mine), type::bytes_at(all, sizeof mine));
+    if (!is_alone(p, c)) return coll::allgather(p, c, type::bytes_at(const_cast<Offer*>(&mine), sizeof mine), type::bytes_at(all, sizeof mine));
+    for (int32_t i = 0; i < c.size; i++) all[i] = mine;
+    return Err::ok;
 }
 
 // Each process's memory in a window of shared memory: in one block that rank 0 allocates, or one for each.
@@ -113,7 +119,7 @@ Err share_memory(Process& p, Window& w, const Offer* all, Offer* mine) {
         if (block != nullptr) block += before;
     }
     w.base = mine->base = block;
-    mine->in_heap = w.size() == 1 || in_heap(p, block, mine->bytes);
+    mine->in_heap = is_alone(p, *w.comm) || in_heap(p, block, mine->bytes);
     return Err::ok;
 }
 
@@ -133,6 +139,7 @@ void settle(const Process& p, Window& w, const Offer* all) {
         w.parts[i] = {all[i].base, all[i].bytes, all[i].disp_unit, all[i].control};
     }
     w.mapped = w.shared && !p.rma_by_messages;
+    w.reach = w.mapped ? static_cast<uint32_t>(w.size()) : 0;
 }
 
 // What all processes do together. An error is the same on all, as far as it can be.
@@ -145,8 +152,8 @@ Err build(Process& p, Window& w, const Wanted& a) {
     mine.bytes = a.bytes;
     mine.disp_unit = a.disp_unit;
     mine.control = w.control;
-    mine.reaches_all = shares_memory_with_all(p, *w.comm) && (w.size() == 1 || in_heap(p, w.control, sizeof(Control)));
-    mine.in_heap = w.size() == 1 || in_heap(p, w.base, w.bytes);
+    mine.reaches_all = shares_memory_with_all(p, *w.comm) && (is_alone(p, *w.comm) || in_heap(p, w.control, sizeof(Control)));
+    mine.in_heap = is_alone(p, *w.comm) || in_heap(p, w.base, w.bytes);
     WEFT_TRY(allgather(p, *w.comm, mine, all.get()));
     WEFT_TRY(first_error(all.get(), w.size(), w.comm->rank));
     if (a.flavor == MPI_WIN_FLAVOR_SHARED) {
@@ -234,7 +241,7 @@ Err free_win(Process& p, Win** win) {
         return fail(err_sync, "the window is still in use: an epoch of access or exposure is open");
     WEFT_TRY(obj::delete_attributes(p, w));
     complete_accesses(p, w);
-    WEFT_TRY(coll::barrier(p, *w.comm));
+    if (!is_alone(p, *w.comm)) WEFT_TRY(coll::barrier(p, *w.comm));
     destroy(p, w);
     *win = nullptr;
     return Err::ok;

@@ -37,6 +37,8 @@ Err shared_query(Process&, Win&, int rank, MPI_Aint* bytes, int64_t* disp_unit, 
 
 // Accesses. Put, accumulate and their like have read the origin's buffer when they return.
 Err put(Process&, Buffer origin, int target, MPI_Aint disp, int64_t count, const Type&, Win&);
+// To an address of the target's own, in its part of the window.
+Err put_virtual(Process&, Buffer origin, int target, MPI_Aint at, int64_t count, const Type&, Win&);
 Err get(Process&, Buffer origin, int target, MPI_Aint disp, int64_t count, const Type&, Win&);
 Err accumulate(Process&, Buffer origin, int target, MPI_Aint disp, int64_t count, const Type&, const op::Op&, Win&);
 Err get_accumulate(Process&, Buffer origin, Buffer result, int target, MPI_Aint disp, int64_t count, const Type&, const op::Op&, Win&);

@@ -63,6 +63,7 @@ struct Members {
 enum class Held : uint8_t { no, shared, alone };
 
 struct Window : Win {
+    uint32_t reach;         // ranks below it are accessed by loads and stores: all where `mapped`, else none
     bool mapped;
     bool shared;            // every part can be loaded and stored by every process
     Part* parts;            // by rank

@@ -151,6 +151,13 @@ int main(int argc, char **argv) {
             text = open(source, encoding='utf-8').read().replace('return', 'PMPI_Get_version(&a, &b); return')
             self.must([self.compile(self.write('optimised.c', text), '-flto', *flags)])
 
+    def test_the_archive_hides_its_allocator(self):
+        """A program may have mimalloc of its own."""
+        if not os.path.exists(os.path.join(LIB, 'libmpi_abi.a')):
+            self.skipTest('no static archive was built')
+        names = re.findall(r'^[0-9a-f]+ [A-Z] (_*mi_\w+)', self.must(['nm', '-g', '--defined-only', os.path.join(LIB, 'libmpi_abi.a')]).stdout, re.M)
+        self.assertEqual(names, [])
+
 
 TOOL = r'''
 #include <mpi.h>

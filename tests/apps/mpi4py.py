@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """mpi4py, built from its source archive with Weft's mpicc, at work on Weft.
 
-usage: mpi4py.py smoke|conformance|build --build-dir BUILD [--ranks 1,2,3,4,5] [--only REGEX] [--seconds S]
+usage: mpi4py.py smoke|conformance|build --build-dir BUILD [--shared-heap] [--ranks 1,2,3,4,5] [--only REGEX] [--seconds S]
   smoke         the library's version, helloworld, ringtest and pingpong on two ranks
   conformance   mpi4py's own suite, test/main.py, at each number of ranks
+  --shared-heap   all memory of Python and of mpi4py from the node's shared heap
 """
 import argparse
 import hashlib
@@ -56,9 +57,9 @@ def fetch_archive(python, area):
     return target
 
 
-def smoke(build_dir):
+def smoke(build_dir, options):
     python, _ = build(build_dir)
-    mpiexec = build_dir / "bin/mpiexec"
+    mpiexec = [build_dir / "bin/mpiexec", *options]
     env = fetch.clean_environment()
 
     def check(command, pattern):
@@ -74,8 +75,8 @@ def smoke(build_dir):
                              ("ringtest", r"time for \d+ loops"), ("pingpong", r"(?m)^\s*\d+\s+\d+\.\d+")):
         # The largest sizes of pingpong are 1 GiB a message: too much for a small machine, and nothing new.
         more = ["--max-size", str(16 << 20)] if command == "pingpong" else []
-        bad += check([mpiexec, "-n", "2", python, "-m", "mpi4py.bench", command, *more], pattern)
-    bad += check([mpiexec, "-n", "5", python, "-m", "mpi4py.bench", "helloworld"], r"of 5")
+        bad += check([*mpiexec, "-n", "2", python, "-m", "mpi4py.bench", command, *more], pattern)
+    bad += check([*mpiexec, "-n", "5", python, "-m", "mpi4py.bench", "helloworld"], r"of 5")
     return 1 if bad else 0
 
 
@@ -96,7 +97,7 @@ def whole_modules(patterns):
     return [f"^{p[:-2]}\\.py$" for p in patterns if p.endswith(".*") and p.count(".") == 1]
 
 
-def conformance(build_dir, ranks, only, seconds):
+def conformance(build_dir, ranks, only, seconds, options):
     """mpi4py's suite at each number of ranks; every test passes or is skipped by mpi4py itself, but for those in EXPECTED."""
     python, sources = build(build_dir)
     patterns = not_run()
@@ -104,8 +105,8 @@ def conformance(build_dir, ranks, only, seconds):
     env = fetch.clean_environment()
     status = 0
     for n in ranks:
-        command = [build_dir / "bin/mpiexec", "-n", n, python, sources / "test/main.py", "-v", *leave_out] + (["-i", only] if only else [])
-        log = build_dir / "apps" / f"conformance-{n}.log"
+        command = [build_dir / "bin/mpiexec", *options, "-n", n, python, sources / "test/main.py", "-v", *leave_out] + (["-i", only] if only else [])
+        log = build_dir / "apps" / f"conformance{''.join(options)}-{n}.log"
         with open(log, "w") as out:
             try:
                 code = subprocess.run([str(c) for c in command], stdout=out, stderr=subprocess.STDOUT, timeout=seconds, env=env, cwd=sources).returncode
@@ -128,6 +129,7 @@ def main():
     parser.add_argument("--build-dir", required=True, type=pathlib.Path)
     parser.add_argument("--ranks", default="1,2,3,4,5")
     parser.add_argument("--only", help="modules whose names match this")
+    parser.add_argument("--shared-heap", dest="options", action="store_const", const=["--shared-heap"], default=[], help="give this to mpiexec")
     parser.add_argument("--seconds", type=int, default=1800, help="time limit for each number of ranks")
     args = parser.parse_args()
     build_dir = args.build_dir.resolve()
@@ -136,8 +138,8 @@ def main():
         build(build_dir)
         return 0
     if args.what == "smoke":
-        return smoke(build_dir)
-    return conformance(build_dir, args.ranks.split(","), args.only, args.seconds)
+        return smoke(build_dir, args.options)
+    return conformance(build_dir, args.ranks.split(","), args.only, args.seconds, args.options)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ usage: programs.py all|fetch|build|check|time|table --build-dir BUILD [--only RE
   time     interleaved repetitions on Weft, MPICH and Intel MPI, added to BUILD/apps/times.jsonl; then the table
   table    what was measured with the present build: Weft's time by the better peer's; exit status 1 where Weft is slower
   all      fetch, build, check
+  --shared-heap   check: Weft takes all memory from the shared heap; time and table: Weft so beside Weft as it comes, in BUILD/apps/heap-times.jsonl
 """
 import argparse
 import pathlib
@@ -43,9 +44,9 @@ def compile_all(programs, jobs):
     return 0
 
 
-def check(programs, build_dir, only):
+def check(programs, build_dir, only, ours):
     """Runs every check on Weft and on MPICH and compares what they computed."""
-    ours, theirs = base.weft(build_dir), base.peer(build_dir, "mpich")
+    theirs = base.peer(build_dir, "mpich")
     bad = ran = 0
     for program in programs:
         for library in (ours, theirs):
@@ -66,23 +67,21 @@ def check(programs, build_dir, only):
             for line in found[:20]:
                 print(f"    {line}", flush=True)
             bad += bool(found)
-    print(f"{ran - bad} of {ran} checks passed on Weft as on MPICH")
+    print(f"{ran - bad} of {ran} checks passed on {ours.label} as on MPICH")
     return 1 if bad or not ran else 0
 
 
-def measure(programs, build_dir, args):
-    libraries = [base.weft(build_dir), *(base.peer(build_dir, name) for name in base.LABELS)]
+def measure(programs, libraries, record, args):
     timings = [t for p in programs for t in p.timings if not args.only or re.search(args.only, t.name)]
     for library in libraries:
         for program in programs:
             library.holds(program.binary)
-    record = build_dir / "apps/times.jsonl"
     if args.fresh:
         record.unlink(missing_ok=True)
     state, until = "busy" if args.hogs else "idle", time.monotonic() + args.seconds
-    with beside.hogs(build_dir / "bench", runner.cpus() if args.hogs else []):
+    with beside.hogs(args.build_dir.resolve() / "bench", runner.cpus() if args.hogs else []):
         timing.measure(timings, libraries, args.ranks, state, args.repeat, until, record)
-    return timing.judge(record, libraries[0])
+    return timing.judge(record, libraries[0], libraries[1:])
 
 
 def main():
@@ -97,6 +96,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no more measurements after this time")
     parser.add_argument("--hogs", action="store_true", help="measure beside one busy process on each CPU")
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    parser.add_argument("--shared-heap", action="store_true", help="see above")
     args = parser.parse_args()
     build_dir = args.build_dir.resolve()
     area = build_dir / "apps"
@@ -106,9 +106,15 @@ def main():
     for name in args.programs.split(","):
         (area / name).mkdir(exist_ok=True)
     programs = [known[name].program(area, debian, weft) for name in args.programs.split(",")]
+    ours = base.weft_in_heap(build_dir) if args.shared_heap else weft
+
+    def beside_what():
+        return [weft] if args.shared_heap else [base.peer(build_dir, name) for name in base.LABELS]
+    record = area / ("heap-times.jsonl" if args.shared_heap else "times.jsonl")
     steps = {"fetch": lambda: bring(programs, debian, build_dir), "build": lambda: compile_all(programs, args.jobs),
-             "check": lambda: check(programs, build_dir, args.only), "time": lambda: measure(programs, build_dir, args),
-             "table": lambda: timing.judge(area / "times.jsonl", weft)}
+             "check": lambda: check(programs, build_dir, args.only, ours),
+             "time": lambda: measure(programs, [ours, *beside_what()], record, args),
+             "table": lambda: timing.judge(record, ours, beside_what())}
     for step in ("fetch", "build", "check") if args.what == "all" else (args.what,):
         try:
             status = steps[step]()

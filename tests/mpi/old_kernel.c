@@ -3,7 +3,7 @@
 #include "../refuse.h"
 
 int main(int argc, char** argv) {
-    // membarrier's GLOBAL_EXPEDITED came with 4.16, the other two with 5.1 and 5.3.
-    const unsigned calls[] = {SYS_membarrier, SYS_pidfd_send_signal, SYS_pidfd_open};
-    return refuse(calls, 3, ENOSYS, argv);
+    // membarrier's GLOBAL_EXPEDITED came with 4.16, the others with 5.1, 5.3 and 5.16 (futex_waitv, which older headers do not name).
+    const unsigned calls[] = {SYS_membarrier, SYS_pidfd_send_signal, SYS_pidfd_open, 449};
+    return refuse(calls, 4, ENOSYS, argv);
 }

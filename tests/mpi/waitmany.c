@@ -12,6 +12,7 @@ void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
+void __libc_free(void*);
 void* malloc(size_t n) {
     count_of_allocations++;
     return __libc_malloc(n);
@@ -28,6 +29,7 @@ void* aligned_alloc(size_t align, size_t n) {
     count_of_allocations++;
     return __libc_memalign(align, n);
 }
+void free(void* p) { __libc_free(p); }
 #endif
 
 enum { n = 100000, kinds = 8 };

@@ -228,6 +228,8 @@ struct Shm {
     // Without the heavy fence, sleep() returns after a millisecond.
     uint32_t sleep_prepare();
     void sleep(uint32_t seen, uint32_t timeout_us);
+    // Whether all senders wake a sleeper, so that its sleep may be long. Any thread.
+    bool wakes_sleepers() const { return can_fence_.load(std::memory_order_relaxed); }
     void wake() { mailbox(me)->asleep.fetch_sub(1, std::memory_order_seq_cst); }
     // Wakes `peer` if it sleeps, for a store that it looks for by other means than a ring. The store and this, and the peer's
     // sleep_prepare() and its last look, must be sequentially consistent. Any thread.
@@ -240,6 +242,10 @@ struct Shm {
     void tell_sharing(bool heap) {
         mailbox(me)->shares.store(static_cast<uint32_t>(heap ? Sharing::heap : Sharing::nothing), std::memory_order_release);
     }
+
+    // Lanes of `peer`; 0: it has not told yet. Any thread.
+    uint32_t lanes_of(int peer) const { return mailbox(peer)->lanes.load(std::memory_order_acquire); }
+    void tell_lanes(uint32_t count) { mailbox(me)->lanes.store(count, std::memory_order_release); }
 
     int pid(int peer) const { return mailbox(peer)->pid.load(std::memory_order_acquire); }
     Control* control(int to, int from) const { return reinterpret_cast<Control*>(base_ + layout_.control(to, from)); }
@@ -255,6 +261,13 @@ struct Shm {
     uint64_t cells_sent() const {
         uint64_t sum = 0;
         for (int i = 0; i < ranks; ++i) sum += to(i).tail;
+        return sum;
+    }
+
+    // Cells consumed, modulo 2^32. Any thread.
+    uint32_t cells_received() const {
+        uint32_t sum = 0;
+        for (int i = 0; i < ranks; ++i) sum += from(i).head.load(std::memory_order_relaxed);
         return sum;
     }
 

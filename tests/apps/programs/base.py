@@ -21,6 +21,7 @@ class Library:
     label: str
     mpiexec: pathlib.Path
     lib: pathlib.Path
+    options: tuple = ()              # of mpiexec
 
     def environment(self):
         """Default settings; the library is chosen by LD_LIBRARY_PATH alone, the programs are the same files."""
@@ -29,7 +30,7 @@ class Library:
         return env
 
     def command(self, ranks, program, *arguments):
-        return [str(self.mpiexec), "-n", str(ranks), str(program), *map(str, arguments)]
+        return [str(self.mpiexec), *self.options, "-n", str(ranks), str(program), *map(str, arguments)]
 
     def run(self, ranks, program, *arguments, cwd, seconds=600):
         """The standard output of one job; Failed where it fails or takes too long."""
@@ -79,6 +80,11 @@ def logged(command, log, env, cwd=None):
 
 def weft(build_dir):
     return Library("weft", "Weft", build_dir / "bin/mpiexec", build_dir / "lib")
+
+
+def weft_in_heap(build_dir):
+    """All memory of malloc from the node's shared heap."""
+    return Library("weft-heap", "Weft, shared heap", build_dir / "bin/mpiexec", build_dir / "lib", ("--shared-heap",))
 
 
 LABELS = {"mpich": "MPICH", "impi": "Intel MPI"}
