@@ -70,7 +70,7 @@ def count(tree, name, stage, work):
 
 def count_all(root, work):
     """{class: {stage: Program}}"""
-    tree = weft_count.optimised_archive(root)
+    tree = weft_count.variant(root, "optimised")
     return {what: {stage: count(tree, name, stage, work) for stage in STAGES} for what, name in CLASSES.items()}
 
 

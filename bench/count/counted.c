@@ -90,6 +90,20 @@ __attribute__((noinline)) static void isend_twin(Bench *b, int n)
         MPI_Isend(b->out, bytes, MPI_BYTE, 1, tag, b->twin, &b->requests[i]);
 }
 
+__attribute__((noinline)) static void fetch(Bench *b, int n)
+{
+    uint64_t one = 1, old;
+    for (int i = 0; i < n; i++)
+        MPI_Fetch_and_op(&one, &old, MPI_UINT64_T, 1, 0, MPI_SUM, b->win);
+}
+
+__attribute__((noinline)) static void swap(Bench *b, int n)
+{
+    uint64_t one = 1, old;
+    for (int i = 0; i < n; i++)
+        MPI_Compare_and_swap(&one, &one, &old, MPI_UINT64_T, 1, 0, b->win);
+}
+
 __attribute__((noinline)) static void put(Bench *b, int n)
 {
     for (int i = 0; i < n; i++)
@@ -471,6 +485,8 @@ static const Phase by_null[] = {
     {"wait", isend, wait_each, nothing, nothing},
     {"isend-dup", nothing, isend_twin, wait_all, nothing},
     {"put", nothing, put, nothing, nothing},
+    {"fetch", nothing, fetch, nothing, nothing},
+    {"swap", nothing, swap, nothing, nothing},
     {"get", nothing, get, nothing, nothing},
 #ifdef OWNERSHIP
     {"isend-fixed", nothing, isend_fixed, wait_all, nothing},

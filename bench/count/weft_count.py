@@ -35,7 +35,8 @@ PAPER_REASONS = {"error check": (74, 72), "thread check": (6, 14), "call": (23, 
 PAPER_STAIRS = {"default": (221, 215), "no-err": (147, 143), "no-err-single": (141, 129), "optimised": (59, 44)}
 STAIRS = ("MPI_Isend, null wire", "MPI_Put of 8 B, null wire")
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
-COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived", "Put", "Get")
+COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived", "Put", "Get",
+           "Fetch_and_op", "Compare_and_swap")
 COUNTED_OWN = ("OPI_Give", "OPI_Take", "OPI_Alloc", "OPI_Free",
                *(f"{p}MPIX_{name}" for p in ("", "P") for name in ("Isend_global", "Isend_npn", "Isend_noreq", "Isend_nomatch", "Isend_all_opts",
                                                                    "Put_virtual_addr")))
@@ -68,6 +69,8 @@ ROWS = (
     Row("MPIX_Isend_all_opts, null wire", "null", "isend-all-opts", {"optimised": 12}, own=True),
     Row("MPI_Put of 8 B, null wire", "null", "put", {"default": 60, "optimised": 25}),
     Row("MPI_Get of 8 B, null wire", "null", "get", {"default": 60, "optimised": 25}),
+    Row("MPI_Fetch_and_op of 8 B, null wire", "null", "fetch", {"default": 80}),
+    Row("MPI_Compare_and_swap of 8 B, null wire", "null", "swap", {"default": 80}),
     Row("MPIX_Put_virtual_addr of 8 B, null wire", "null", "put-virtual", {}, own=True),
     Row("MPI_Wait on a finished request", "null", "wait", {"default": 30, "optimised": 15}),
     Row("MPI_Send, shared memory", "shm", "send", {"default": 140, "optimised": 80}, NOTHING_SLOW),

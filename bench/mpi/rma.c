@@ -1,5 +1,6 @@
 /* One-sided communication of two ranks: what rank 0 does to a window of rank 1 made by MPI_Win_allocate, inside one MPI_Win_lock_all, while
- * rank 1 waits in MPI; and the same by bare loads and stores to memory that both share, in the same process and the same turn. */
+ * rank 1 waits in MPI; and the same by bare loads and stores to memory that both share, in the same process and the same turn. A fetch or a swap
+ * is over when its result is there (MPI_Win_flush_local), a put, a get or an accumulate when it is done at its target (MPI_Win_flush). */
 #include "bench.h"
 
 #include <stdatomic.h>
@@ -34,11 +35,11 @@ static inline __attribute__((always_inline)) void operate(Rma *r, int kind, size
         break;
     case fetch:
         MPI_Fetch_and_op(&add, &old, MPI_UINT64_T, 1, 0, MPI_SUM, r->win);
-        MPI_Win_flush(1, r->win);
+        MPI_Win_flush_local(1, r->win);
         break;
     case swap:
         MPI_Compare_and_swap(&turn, &add, &old, MPI_UINT64_T, 1, 0, r->win);
-        MPI_Win_flush(1, r->win);
+        MPI_Win_flush_local(1, r->win);
         break;
     case accumulate:
         MPI_Accumulate(r->mine, n / 8, MPI_DOUBLE, 1, 0, n / 8, MPI_DOUBLE, MPI_SUM, r->win);

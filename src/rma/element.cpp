@@ -32,15 +32,9 @@ struct Atomic {
     using Word [[gnu::may_alias]] = U;
 
     static U update(const op::Op& op, const Type& t, Word* at, U operand) {
-        switch (op.code) {
-        case Code::no_op: return __atomic_load_n(at, __ATOMIC_ACQUIRE);
-        case Code::replace: return __atomic_exchange_n(at, operand, __ATOMIC_ACQ_REL);
-        case Code::sum:
-            if (is_integer(t.elem)) return __atomic_fetch_add(at, operand, __ATOMIC_ACQ_REL);
-            break;
-        default: break;
-        }
-        U now = __atomic_load_n(at, __ATOMIC_RELAXED);
+        U now;
+        if ((op.code != Code::sum || is_integer(t.elem)) && fetch_integer<U>(op.code, reinterpret_cast<char*>(at), &operand, &now)) return now;
+        now = __atomic_load_n(at, __ATOMIC_RELAXED);
         for (;;) {
             U next = now;
             (void)op::apply(op, &operand, &next, 1, t);   // whether it is defined was asked before
@@ -56,14 +50,6 @@ struct Atomic {
             const U old = update(op, *e.type, at + i, operand);
             if (before != nullptr) memcpy(before + i * static_cast<int64_t>(sizeof(U)), &old, sizeof(U));
         }
-    }
-
-    static void swap(char* at, const char* expected, const char* desired, char* before) {
-        U old, fresh;
-        memcpy(&old, expected, sizeof(U));
-        memcpy(&fresh, desired, sizeof(U));
-        (void)__atomic_compare_exchange_n(reinterpret_cast<Word*>(at), &old, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-        memcpy(before, &old, sizeof(U));
     }
 };
 
@@ -127,10 +113,10 @@ void accumulate(const op::Op& op, const Elements& e, const char* operands, char*
 
 void compare_and_swap(const Elements& one, const char* expected, const char* desired, char* before, os::SpinLock& wide) {
     switch (atomic_bytes(one)) {
-    case 1: return Atomic<uint8_t>::swap(one.at, expected, desired, before);
-    case 2: return Atomic<uint16_t>::swap(one.at, expected, desired, before);
-    case 4: return Atomic<uint32_t>::swap(one.at, expected, desired, before);
-    case 8: return Atomic<uint64_t>::swap(one.at, expected, desired, before);
+    case 1: return swap_integer<uint8_t>(one.at, expected, desired, before);
+    case 2: return swap_integer<uint16_t>(one.at, expected, desired, before);
+    case 4: return swap_integer<uint32_t>(one.at, expected, desired, before);
+    case 8: return swap_integer<uint64_t>(one.at, expected, desired, before);
     default: break;
     }
     SpinGuard guard(wide);

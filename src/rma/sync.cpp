@@ -22,13 +22,6 @@ Err check_assertion(int given) {
     return (given & ~all_assertions) == 0 ? Err::ok : fail(err_assert, "the assertion %d is not made of those that the standard has", given);
 }
 
-// The stores of this process before it are visible to all before its loads after it are done. A locked instruction, as on x86-64 any
-// is a full fence; ThreadSanitizer knows no fences.
-void full_fence() {
-    std::atomic<int> word{0};
-    (void)word.exchange(1, std::memory_order_seq_cst);
-}
-
 void open_epoch(Window& w) { w.open_epochs.fetch_add(1, std::memory_order_relaxed); }
 void close_epoch(Window& w) { w.open_epochs.fetch_sub(1, std::memory_order_relaxed); }
 

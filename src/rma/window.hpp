@@ -90,6 +90,13 @@ inline char* address(const Part& part, int64_t offset) {
     return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(part.base) + static_cast<uint64_t>(offset));
 }
 
+// The stores of this process before it are visible to all before its loads after it are done. A locked instruction, as on x86-64 any
+// is a full fence; ThreadSanitizer knows no fences.
+WEFT_INLINE void full_fence() {
+    std::atomic<int> word{0};
+    (void)word.exchange(1, std::memory_order_seq_cst);
+}
+
 // A rank to access: Err::rank if there is none. MPI_PROC_NULL is good.
 Err check_target(const Window&, int rank);
 // Whether this process's memory [at, at + bytes) is attached to the dynamic window.
