@@ -2,12 +2,13 @@
  * them, by every call of the critical path in turn, so that all see the same machine. The core's clock is measured in the same
  * repetition, by a chain of additions that depend on each other, as the counter of the processor ticks at another rate.
  *
- * rates REPETITIONS: a line for each repetition and call: its name, ticks for a message, ticks for a cycle of the core.
+ * rates REPETITIONS: a line for each repetition and call: its name, nanoseconds and ticks for a message, ticks for a cycle of the core.
  */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <weft.h>
 #include <x86intrin.h>
 
@@ -101,6 +102,13 @@ static const struct {
     {"MPI_Put", put},
 };
 
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
 static double ticks_per_cycle(void)
 {
     uint64_t x = 1;
@@ -120,11 +128,12 @@ int main(int argc, char **argv)
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     for (int r = 0; r < repetitions; r++)
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
-            const double clock = ticks_per_cycle();
+            const double clock = ticks_per_cycle(), messages = (double)windows * window, start = now_ns();
             const uint64_t begin = __rdtsc();
             for (int w = 0; w < windows; w++)
                 calls[c].run();
-            printf("%s\t%.4f\t%.4f\n", calls[c].name, (double)(__rdtsc() - begin) / ((double)windows * window), clock);
+            const double ticks = (double)(__rdtsc() - begin);
+            printf("%s\t%.4f\t%.4f\t%.4f\n", calls[c].name, (now_ns() - start) / messages, ticks / messages, clock);
         }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);

@@ -256,6 +256,11 @@ def hmpi_rows(s):
             for way, text in (("hmpi", "HMPI's design"), ("single", "HMPI's single copy"))]
 
 
+def path_rows(s):
+    """Beside the counts of instructions; cycles into the null wire: `weft count --rates`."""
+    return [against_best(s, "8 B message rate by shared memory, one pair, window 64", "path rate 8 B", "M/s", False, 3.0, False)]
+
+
 GROUPS = {
     "core": ([ours("limits", 2, ["limits", "--pairs", 30]),
               by_bench("latency 8 B", 2, ["latency", "-m", "8:8"]),
@@ -298,6 +303,7 @@ GROUPS = {
               for test, _, most in HEAP_TESTS for use, flags in HEAP_USES], heap_rows),
     "hmpi": (list(hmpi_launches()), hmpi_rows),
     "part": (part_bars.MEASUREMENTS, part_bars.rows),
+    "path": ([by_bench("path rate 8 B", 2, ["rate"])], path_rows),
     "rma": ([by_bench("rma", 2, ["rma", "-m", "8:1048576", "-r", 3])], rma_rows),
     "small": ([sweep.launch("small", test, ranks, SMALL) for ranks in SMALL_RANKS for test in sweep.TESTS], small_rows),
 }
@@ -379,7 +385,7 @@ def run(root, groups, reps, only, out, part=None):
     rows = [row for _, _, make_rows in plan for row in make_rows(session)]
     if part:  # what was not asked for is not missing
         rows = [row for row in rows if row.ratio is not None]
-    elif "core" in groups:
+    elif {"core", "path"} & set(groups):
         rows += instruction_rows(root)
     every_repetition(session)
     print_verdicts(rows)
