@@ -15,7 +15,7 @@ namespace weft::obj {
 namespace {
 
 constexpr Route bad_route{Route::bad, -1, -1, -1};
-constexpr Route null_route{Route::proc_null, -1, -1, -1};
+constexpr Route null_route{Route::nobody, -1, -1, -1};
 
 // The routes to the members of `to`, which keeps them for all communicators of that group.
 Err make_routes(Process& p, Group& to, Route** out) {

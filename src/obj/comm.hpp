@@ -22,7 +22,7 @@ namespace weft::obj {
 
 // How one peer is reached; decided once, when the communicator is made.
 struct alignas(16) Route {   // a power of two: routes[] is indexed on every short path
-    enum Way : uint8_t { shm, sock, null_wire, self, proc_null, bad };
+    enum Way : uint8_t { shm, sock, null_wire, self, nobody, bad };
     Way way;
     int32_t peer;        // its number in the process's table
     int32_t index;       // on its wire

@@ -21,7 +21,7 @@ Protocol choose(Lane& l, const obj::Route& to, const Buffer& b, int64_t bytes, b
     case obj::Route::null_wire: return Protocol::null_wire;
     case obj::Route::self:
         return !sync && (call == Call::blocking || bytes <= l.limits.eager_max) ? Protocol::self : Protocol::self_kept;
-    case obj::Route::proc_null: return Protocol::nobody;
+    case obj::Route::nobody: return Protocol::nobody;
     case obj::Route::bad: return Protocol::bad;
     }
     if (call != Call::queue && !l.peers[to.peer].pending.empty()) return Protocol::queued;
