@@ -260,14 +260,18 @@ const char* memory_of(const Process& p) {
     return p.segment->same_address ? "segment at the common address" : "segment anywhere (its heap is not shared)";
 }
 
-// WEFT_COUNTERS: one line per rank, "name=value" for each counter that is not 0.
-void tell_counters(const Process& p) {
+// WEFT_COUNTERS: one line per rank, "name=value" for each counter that is not 0, of all lanes together.
+void tell_counters(Process& p) {
     constexpr int rows = sizeof lane::counter_rows / sizeof *lane::counter_rows;
-    const lane::Lane& l = *p.lane;
-    uint64_t values[rows];
-    memcpy(values, &l.counters, sizeof values);
+    uint64_t values[rows]{}, sent_inline = 0;
+    obj::each_lane(p, [&](const lane::Lane& l) {
+        uint64_t own[rows];
+        memcpy(own, &l.counters, sizeof own);
+        for (int i = 0; i < rows; ++i) values[i] += own[i];
+        sent_inline += l.sent_inline();
+    });
     char text[1024];
-    int n = snprintf(text, sizeof text, "weft: rank %d: %s=%lu", p.world_rank, lane::sent_inline_row.name, static_cast<unsigned long>(l.sent_inline()));
+    int n = snprintf(text, sizeof text, "weft: rank %d: %s=%lu", p.world_rank, lane::sent_inline_row.name, static_cast<unsigned long>(sent_inline));
     for (int i = 0; i < rows; ++i)
         if (values[i] != 0)
             n += snprintf(text + n, sizeof text - static_cast<size_t>(n), " %s=%lu", lane::counter_rows[i].name, static_cast<unsigned long>(values[i]));

@@ -296,11 +296,6 @@ void sleep_until_woken(Lane* const* lanes, int n, uint32_t timeout_us, Look&& la
     if (!last_look()) sleep_in(beds, n, timeout_us);
     for (int i = 0; i < n; ++i) beds[i].leave();
 }
-template <class Look>
-void sleep_until_woken(Lane& l, uint32_t timeout_us, Look&& last_look) {
-    Lane* const lanes[] = {&l};
-    sleep_until_woken(lanes, 1, timeout_us, last_look);
-}
 
 // Call after completing something: wakes the threads of this process that sleep.
 WEFT_INLINE void wake_sleepers(Lane& l) {
