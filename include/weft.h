@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* "0.1.0" */
+/* The version of the library, as in "0.1.0". */
 const char *weft_version(void);
 
 /* One line for each function of the standard: its name, a space, and 1 if this library implements it, else 0. */
