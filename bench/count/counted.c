@@ -464,6 +464,19 @@ static void send_parts(Bench *b, int n)
     MPI_Wait(&b->parts_to, MPI_STATUS_IGNORE);
 }
 
+__attribute__((noinline)) static void allreduce(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Allreduce(b->out, b->in[0], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void barrier(Bench *b, int n)
+{
+    (void)b;
+    for (int i = 0; i < n; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void make_parts(Bench *b)
 {
     MPI_Alloc_mem(most * bytes, MPI_INFO_NULL, &b->parts_out);
@@ -519,6 +532,8 @@ static const Phase by_shm[] = {
     {"irecv-burst", nothing, irecv_burst, nothing, feed_when_posted},
     {"pready", start_parts, ready, ready_rest, receive_parts},
     {"parrived", await_parts, arrived, take_parts, send_parts},
+    {"allreduce", nothing, allreduce, nothing, allreduce},
+    {"barrier", nothing, barrier, nothing, barrier},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

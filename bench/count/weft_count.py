@@ -36,12 +36,13 @@ PAPER_STAIRS = {"default": (221, 215), "no-err": (147, 143), "no-err-single": (1
 STAIRS = ("MPI_Isend, null wire", "MPI_Put of 8 B, null wire")
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
 COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived", "Put", "Get",
-           "Fetch_and_op", "Compare_and_swap")
+           "Fetch_and_op", "Compare_and_swap", "Allreduce", "Barrier")
 COUNTED_OWN = ("OPI_Give", "OPI_Take", "OPI_Alloc", "OPI_Free",
                *(f"{p}MPIX_{name}" for p in ("", "P") for name in ("Isend_global", "Isend_npn", "Isend_noreq", "Isend_nomatch", "Isend_all_opts",
                                                                    "Put_virtual_addr")))
 FLAGS = ["-O2", "-std=gnu11", "-march=x86-64-v2", "-D_GNU_SOURCE"]
 MORE_FOR_A_LOCK = 6           # instructions by which a call may exceed itself below MPI_THREAD_MULTIPLE, for each lock
+PATIENT = 1 << 20             # polls of the peer: in a collective it waits for a rank that is slow, and should not have to be woken
 # Against the null wire nothing varies; beside a live peer a poll more or less may fall into a phase.
 SLACK = {"null": 0.05, "shm": 3.0}
 GREW, BROKEN = 1, 2        # exit statuses
@@ -86,6 +87,8 @@ ROWS = (
     Row("Mprobe + Mrecv of an arrived message", "shm", "match", {}),
     Row("MPI_Pready of 8 B, into the receiver's buffer", "shm", "pready", {"default": 60}, {"atomic": 0, "indirect": 0, "plt": 0}, locks=0),
     Row("MPI_Parrived of an arrived partition", "shm", "parrived", {"default": 28}, {"atomic": 0, "indirect": 0, "plt": 0}, locks=0),
+    Row("MPI_Allreduce of 8 B, 2 ranks", "shm", "allreduce", {"default": 400}, {"atomic": 1}),
+    Row("MPI_Barrier, 2 ranks", "shm", "barrier", {"default": 200}, {"atomic": 1}),
     Row("OPI_Give, shared memory", "shm", "give", {"default": 150, "optimised": 90}, NOTHING_SLOW, own=True),
     Row("OPI_Take of an arrived buffer", "shm", "take", {"default": 180, "optimised": 110}, own=True),
     Row("OPI_Free + OPI_Alloc", "shm", "free-alloc", {}, {"atomic": 0, "indirect": 0, "plt": 0}, own=True),
@@ -161,7 +164,7 @@ def run_counted(program, wire, how, launch, env, out):
     if wire == "null":
         command, env = under, {**env, "WEFT_WIRE": "null"}
     else:
-        command = [*launch, "-n", "1", *under, ":", "-n", "1", *tail]
+        command = [*launch, "-n", "1", *under, ":", "-n", "1", "env", f"WEFT_SPIN_POLLS={PATIENT}", *tail]
     try:
         runner.execute(command, env, timeout_s=600)
     except runner.Broken as why:
