@@ -63,7 +63,7 @@ void Share::wait_long(Process& p, Watch& w) {
 
 void Share::wake_members(Process& p) const {
     for (int32_t i = 0; i < ranks; i++)
-        if (i != me) p.lane->rouse(comm->routes[i].peer);
+        if (i != me) p.lane->wake(comm->routes[i].peer);
 }
 
 // ------------------------------------------------------------------------------------------ made, given back

@@ -207,7 +207,7 @@ Idler::Next Idler::look_at_clock(bool first, bool crowded) {
     return now_ns_ - since_ns_ >= limit ? Next::sleep : Next::poll;
 }
 
-void Bed::make(Lane& l) {
+void Sleep::begin(Lane& l) {
     lane_ = &l;
     seen_ = l.local_word.load(std::memory_order_acquire);
     at_wires_ = {};
@@ -219,36 +219,36 @@ void Bed::make(Lane& l) {
     if (l.any()) at_wires_ = l.sleep_prepare();
 }
 
-void Bed::leave() {
-    if (lane_->any()) lane_->wake();
+void Sleep::end() {
+    if (lane_->any()) lane_->sleep_end();
     lane_->sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool Bed::is_word(os::FutexWait* at) const {
+bool Sleep::is_word(os::FutexWait* at) const {
     if (lane_->shm.ranks > 1) *at = {&lane_->shm.mailbox(lane_->shm.me)->word, at_wires_.shm};
     else if (!lane_->any()) *at = {&lane_->local_word, seen_};
     else return false;
     return true;
 }
 
-void Bed::sleep(uint32_t timeout_us) {
+void Sleep::sleep(uint32_t timeout_us) {
     if (lane_->any()) lane_->sleep(at_wires_, timeout_us);
     else os::futex_wait(lane_->local_word, seen_, timeout_us);
 }
 
-uint32_t Bed::longest_us(uint32_t timeout_us) const {
+uint32_t Sleep::longest_us(uint32_t timeout_us) const {
     constexpr uint32_t while_polled_us = 1000;
     const bool woken = lane_->sock == nullptr && (lane_->shm.ranks <= 1 || lane_->shm.wakes_sleepers());
     return woken || timeout_us < while_polled_us ? timeout_us : while_polled_us;
 }
 
-void sleep_in(Bed* beds, int n, uint32_t timeout_us) {
-    if (n == 1) return beds[0].sleep(timeout_us);
+void sleep_at(Sleep* sleeps, int n, uint32_t timeout_us) {
+    if (n == 1) return sleeps[0].sleep(timeout_us);
     os::FutexWait words[most_lanes];
     int count = 0;
     for (int i = 0; i < n; ++i) {
-        timeout_us = beds[i].longest_us(timeout_us);
-        count += beds[i].is_word(&words[count]);
+        timeout_us = sleeps[i].longest_us(timeout_us);
+        count += sleeps[i].is_word(&words[count]);
     }
     os::futex_wait_any(words, count, timeout_us);
 }

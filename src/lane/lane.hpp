@@ -279,16 +279,16 @@ private:
     uint64_t listened_ns_ = 0;
 };
 
-// A thread's sleep at one lane: from make() on senders, and threads of this process, wake it; leave() in any case.
-class Bed {
+// A thread's sleep at one lane: from begin() on senders, and threads of this process, wake it; end() in any case.
+class Sleep {
 public:
-    void make(Lane& l);
-    void leave();
+    void begin(Lane& l);
+    void end();
     // The word on which to sleep, and its value before; false: it sleeps at a socket.
     bool is_word(os::FutexWait* at) const;
     // At most `timeout_us`.
     void sleep(uint32_t timeout_us);
-    // A sleep on more than this bed's word ends after this: what else would end it needs to be polled.
+    // A sleep on more than this word ends after this: what else would end it needs to be polled.
     uint32_t longest_us(uint32_t timeout_us) const;
 
 private:
@@ -297,8 +297,8 @@ private:
     Wires::Seen at_wires_;
 };
 
-// Sleeps in all of `beds` at once.
-void sleep_in(Bed* beds, int n, uint32_t timeout_us);
+// Sleeps at the lanes of all of `sleeps` at once.
+void sleep_at(Sleep* sleeps, int n, uint32_t timeout_us);
 
 // Sleeps until a message comes by one of the lanes, another thread of this process calls wake_sleepers() for one, or `timeout_us` have
 // passed. `last_look` is called with no lock held, after senders and threads have been made to wake this one: it returns true when there
@@ -306,10 +306,10 @@ void sleep_in(Bed* beds, int n, uint32_t timeout_us);
 // thread completes under the guard before it reads `sleepers`; so either the look sees the completion, or that thread sees the sleeper.
 template <class Look>
 void sleep_until_woken(Lane* const* lanes, int n, uint32_t timeout_us, Look&& last_look) {
-    Bed beds[most_lanes];
-    for (int i = 0; i < n; ++i) beds[i].make(*lanes[i]);
-    if (!last_look()) sleep_in(beds, n, timeout_us);
-    for (int i = 0; i < n; ++i) beds[i].leave();
+    Sleep sleeps[most_lanes];
+    for (int i = 0; i < n; ++i) sleeps[i].begin(*lanes[i]);
+    if (!last_look()) sleep_at(sleeps, n, timeout_us);
+    for (int i = 0; i < n; ++i) sleeps[i].end();
 }
 
 // Call after completing something: wakes the threads of this process that sleep.

@@ -46,9 +46,9 @@ struct Wires {
     void notify(int to) {
         if (can(to, wire::shared_memory)) shm.notify(peer(to).index);
     }
-    // Wakes the peer if it sleeps, for a store that it looks for by other means than a ring (see Shm::rouse). Any thread.
-    void rouse(int to) const {
-        if (can(to, wire::shared_memory)) shm.rouse(peer(to).index);
+    // Wakes the peer if it sleeps, for a store that it looks for by other means than a ring (see Shm::wake). Any thread.
+    void wake(int to) const {
+        if (can(to, wire::shared_memory)) shm.wake(peer(to).index);
     }
     // Size up to which messages to the peer are better sent eagerly. Without shared descriptors all are: a rendezvous saves no copy.
     uint32_t eager_wanted_by(int to) const { return can(to, wire::shared_descriptors) ? shm.eager_wanted_by(peer(to).index) : INT32_MAX; }
@@ -74,9 +74,9 @@ struct Wires {
         if (shm.ranks > 1) shm.sleep(seen.shm, both() && timeout_us > with_both_us ? with_both_us : timeout_us);
         else sock->sleep(seen.sock, timeout_us);
     }
-    void wake() {
-        if (shm.ranks > 1) shm.wake();
-        if (sock != nullptr) sock->wake();
+    void sleep_end() {
+        if (shm.ranks > 1) shm.sleep_end();
+        if (sock != nullptr) sock->sleep_end();
     }
     void wake_self() {
         if (shm.ranks > 1) shm.wake_self();

@@ -299,7 +299,7 @@ TEST(Shm, NoWakeUpIsLost) {
         const uint64_t start = os::now_ns();
         const uint32_t seen_word = b.sleep_prepare();
         if (!b.poll(Count{&n})) b.sleep(seen_word, timeout_us);
-        b.wake();
+        b.sleep_end();
         longest_ns = std::max(longest_ns, os::now_ns() - start);
         b.poll(Count{&n});
         seen.store(n);
@@ -333,7 +333,7 @@ TEST(Shm, PollingResumesWithTraffic) {
         EXPECT_EQ(polled(), 0u);
         sends(1);
         b.sleep(seen, 20'000'000);  // the bell has been rung: returns at once
-        b.wake();
+        b.sleep_end();
         EXPECT_EQ(polled(), 0u);
     }
     sends(wire::shm::ring_cells + 16);

@@ -97,7 +97,7 @@ void Shm::ring_doorbell(int peer) {
     if (d->asleep.load(std::memory_order_seq_cst) != 0) os::futex_wake(d->word);
 }
 
-void Shm::rouse(int peer) const {
+void Shm::wake(int peer) const {
     Mailbox* d = mailbox(peer);
     if (d->asleep.load(std::memory_order_seq_cst) == 0) return;
     d->word.fetch_add(1, std::memory_order_seq_cst);

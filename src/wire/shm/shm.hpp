@@ -224,16 +224,16 @@ struct Shm {
     }
 
     // Sleeping, for any number of threads. sleep_prepare(), called under the guard, makes every sender ring the doorbell. Then the
-    // caller polls once more, calls sleep() with what sleep_prepare() returned if the poll found nothing, and wake() in any case.
+    // caller polls once more, calls sleep() with what sleep_prepare() returned if the poll found nothing, and sleep_end() in any case.
     // Without the heavy fence, sleep() returns after a millisecond.
     uint32_t sleep_prepare();
     void sleep(uint32_t seen, uint32_t timeout_us);
     // Whether all senders wake a sleeper, so that its sleep may be long. Any thread.
     bool wakes_sleepers() const { return can_fence_.load(std::memory_order_relaxed); }
-    void wake() { mailbox(me)->asleep.fetch_sub(1, std::memory_order_seq_cst); }
+    void sleep_end() { mailbox(me)->asleep.fetch_sub(1, std::memory_order_seq_cst); }
     // Wakes `peer` if it sleeps, for a store that it looks for by other means than a ring. The store and this, and the peer's
     // sleep_prepare() and its last look, must be sequentially consistent. Any thread.
-    WEFT_COLD void rouse(int peer) const;
+    WEFT_COLD void wake(int peer) const;
     // Wakes whoever sleeps at this rank's own mailbox (another thread of this process).
     void wake_self();
 

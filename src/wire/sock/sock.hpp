@@ -1,6 +1,6 @@
 // The socket wire: AF_UNIX SOCK_SEQPACKET, for ranks of one machine (and one network namespace) that cannot share memory.
 // Included by lane/ and above. Ends belong to one lane and are touched under its guard, except peek(),
-// sleep(), wake() and wake_self(), which any thread may call.
+// sleep(), sleep_end() and wake_self(), which any thread may call.
 //
 // - Every rank listens at an abstract name made of the job's key and its rank, so nothing is left on disk after a crash.
 // - Each direction has a connection of its own, made when its writer needs it. With one writer and one reader each, two ranks that
@@ -121,10 +121,10 @@ struct Sock {
     int descriptor() const { return watcher_; }
 
     // Sleeping, for any number of threads. The caller calls sleep_prepare() under the guard, polls once more, calls sleep() if the poll
-    // found nothing, and wake() in any case. sleep() ends at a message, at room where reserve() found none, and at wake_self().
+    // found nothing, and sleep_end() in any case. sleep() ends at a message, at room where reserve() found none, and at wake_self().
     uint32_t sleep_prepare();
     void sleep(uint32_t seen, uint32_t timeout_us);
-    void wake() { asleep_.fetch_sub(1, std::memory_order_seq_cst); }
+    void sleep_end() { asleep_.fetch_sub(1, std::memory_order_seq_cst); }
     // Wakes the threads of this process that sleep here.
     void wake_self();
 

@@ -165,7 +165,7 @@ TEST(Sock, APeerThatDoesNotListenYetIsCalledAgain) {
     const uint64_t start = os::now_ns();
     a.sleep(0, long_us);  // it looks again by itself
     EXPECT_LT(os::now_ns() - start, uint64_t{long_us} * 1000 / 5);
-    a.wake();
+    a.sleep_end();
     ASSERT_EQ(b.open(key, 2, 1), Err::ok);
     ASSERT_TRUE(send(a, 1, 0));
     EXPECT_EQ(a.check(), Err::ok);
@@ -326,7 +326,7 @@ TEST(Sock, WhatAPeerSentBeforeItEndedArrives) {
     j[0].sleep_prepare();
     EXPECT_FALSE(j[0].poll(Sink{&got}));
     EXPECT_FALSE(os::has_news(j[0].descriptor()));
-    j[0].wake();
+    j[0].sleep_end();
     EXPECT_FALSE(j[0].peek());
 }
 
@@ -619,7 +619,7 @@ TEST(Sock, NoWakeUpIsLost) {
         const uint64_t start = os::now_ns();
         const uint32_t word = j[1].sleep_prepare();
         if (!j[1].poll(Sink{&got})) j[1].sleep(word, long_us);
-        j[1].wake();
+        j[1].sleep_end();
         longest_ns = std::max(longest_ns, os::now_ns() - start);
         j[1].poll(Sink{&got});
         seen.store(static_cast<int>(got.size()));
@@ -641,7 +641,7 @@ TEST(Sock, RoomWakesWhoWaitsForIt) {
         const uint64_t start = os::now_ns();
         const uint32_t word = j[0].sleep_prepare();
         if (!j[0].poll(Sink{&none}) && j[0].reserve(1) == nullptr) j[0].sleep(word, long_us);
-        j[0].wake();
+        j[0].sleep_end();
         EXPECT_LT(os::now_ns() - start, uint64_t{long_us} * 1000) << "a sleep ended by its time-out";
         reader.join();
         ASSERT_NE(j[0].reserve(1), nullptr);
@@ -656,7 +656,7 @@ TEST(Sock, RoomWakesWhoWaitsForIt) {
     drain(j[1], got);
     EXPECT_FALSE(os::has_news(j[0].descriptor()));
     j[0].sleep(word, 1);
-    j[0].wake();
+    j[0].sleep_end();
 }
 
 TEST(Sock, WhatIsLeftDoesNotKeepAwakeAndWhatComesDoes) {
@@ -671,7 +671,7 @@ TEST(Sock, WhatIsLeftDoesNotKeepAwakeAndWhatComesDoes) {
         ASSERT_TRUE(send(j[0], 1, round));
         EXPECT_TRUE(os::has_news(j[1].descriptor()));
         j[1].sleep(word, long_us);  // returns at once
-        j[1].wake();
+        j[1].sleep_end();
     }
     poll_until(j[1], got, 10);
     expect_in_order(got);
@@ -691,7 +691,7 @@ TEST(Sock, WhatAnotherThreadLeavesUnreadWakesTheSleeper) {
     const uint64_t start = os::now_ns();
     j[1].sleep(word, long_us);
     EXPECT_LT(os::now_ns() - start, uint64_t{long_us} * 1000);
-    j[1].wake();
+    j[1].sleep_end();
     poll_until(j[1], got, 3);
 }
 
@@ -704,7 +704,7 @@ TEST(Sock, AWakeIsForThoseWhoSleepThen) {
     EXPECT_GT(os::now_ns() - start, 10'000'000u);
     j[0].wake_self();
     j[0].sleep(word, long_us);
-    j[0].wake();
+    j[0].sleep_end();
     EXPECT_LT(os::now_ns() - start, uint64_t{long_us} * 1000);
 }
 
@@ -730,7 +730,7 @@ TEST(Sock, AnotherThreadWakesAllSleepers) {
                     if (round.load() < r) j[0].sleep(word, long_us);
                     const uint64_t took = os::now_ns() - start;
                     if (took > longest_ns.load()) longest_ns.store(took);
-                    j[0].wake();
+                    j[0].sleep_end();
                 }
                 done.fetch_add(1);
             }
