@@ -40,6 +40,7 @@ Err Lane::open_sock(int count, const wire::sock::Key& key) {
     sock = static_cast<wire::sock::Sock*>(aligned_alloc(64, (sizeof(wire::sock::Sock) + 63) / 64 * 64));
     if (sock == nullptr) return fail(Err::no_mem, "no memory for the sockets to %d ranks", count);
     new (sock) wire::sock::Sock();
+    shm.sockets = sock;
     return sock->open(key, count, self);
 }
 
@@ -66,6 +67,7 @@ Err Lane::open(Peer* others, int count, int me, char* base, bool can_fence, cons
         transfers_free[i] = static_cast<uint16_t>(wire::shm::transfers_per_rank - 1 - i);
     transfers_free_count = wire::shm::transfers_per_rank;
     if (key != nullptr) WEFT_TRY(open_sock(count, *key));
+    if (key != nullptr && base != nullptr) WEFT_TRY(sock->accept_wakes());
     return base != nullptr ? open_shm(count, base, can_fence) : Err::ok;
 }
 
@@ -108,6 +110,7 @@ void Lane::close() {
     free(sock);
     free(at_shm_);
     sock = nullptr;
+    shm.sockets = nullptr;
     at_shm_ = nullptr;
     rndv_ids.close();
     send_ids.close();
@@ -225,9 +228,9 @@ void Sleep::end() {
 }
 
 bool Sleep::is_word(os::FutexWait* at) const {
-    if (lane_->shm.ranks > 1) *at = {&lane_->shm.mailbox(lane_->shm.me)->word, at_wires_.shm};
-    else if (!lane_->any()) *at = {&lane_->local_word, seen_};
-    else return false;
+    if (lane_->sock != nullptr) return false;
+    if (lane_->any()) *at = {&lane_->shm.mailbox(lane_->shm.me)->word, at_wires_.shm};
+    else *at = {&lane_->local_word, seen_};
     return true;
 }
 
@@ -238,18 +241,21 @@ void Sleep::sleep(uint32_t timeout_us) {
 
 uint32_t Sleep::longest_us(uint32_t timeout_us) const {
     constexpr uint32_t while_polled_us = 1000;
-    const bool woken = lane_->sock == nullptr && (lane_->shm.ranks <= 1 || lane_->shm.wakes_sleepers());
+    const bool woken = lane_->shm.ranks <= 1 || lane_->shm.wakes_sleepers();
     return woken || timeout_us < while_polled_us ? timeout_us : while_polled_us;
 }
 
 void sleep_at(Sleep* sleeps, int n, uint32_t timeout_us) {
-    if (n == 1) return sleeps[0].sleep(timeout_us);
     os::FutexWait words[most_lanes];
+    Sleep* at_sockets = nullptr;
     int count = 0;
     for (int i = 0; i < n; ++i) {
         timeout_us = sleeps[i].longest_us(timeout_us);
-        count += sleeps[i].is_word(&words[count]);
+        if (sleeps[i].is_word(&words[count])) ++count;
+        else at_sockets = &sleeps[i];
     }
+    if (n == 1) return sleeps[0].sleep(timeout_us);
+    if (at_sockets != nullptr) return at_sockets->sleep(timeout_us);   // what comes by the other lanes wakes it there, too
     os::futex_wait_any(words, count, timeout_us);
 }
 

@@ -288,7 +288,7 @@ public:
     bool is_word(os::FutexWait* at) const;
     // At most `timeout_us`.
     void sleep(uint32_t timeout_us);
-    // A sleep on more than this word ends after this: what else would end it needs to be polled.
+    // A sleep ends after this where not all senders wake this one.
     uint32_t longest_us(uint32_t timeout_us) const;
 
 private:
@@ -316,8 +316,8 @@ void sleep_until_woken(Lane* const* lanes, int n, uint32_t timeout_us, Look&& la
 WEFT_INLINE void wake_sleepers(Lane& l) {
     if (WEFT_LIKELY(l.sleepers.load(std::memory_order_relaxed) == 0)) return;
     l.local_word.fetch_add(1, std::memory_order_release);
-    if (l.any()) l.wake_self();
-    else os::futex_wake(l.local_word);
+    if (!l.any()) os::futex_wake(l.local_word);
+    l.wake_self();
 }
 
 }  // namespace weft::lane

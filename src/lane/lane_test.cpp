@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "os/clock.hpp"
+#include "os/process.hpp"
 
 using namespace weft;
 using lane::Lane;
@@ -83,6 +84,57 @@ TEST(Lane, TwoShareNoCacheLine) {
     EXPECT_EQ(lane::renew(l, 3), l);   // of an earlier time
     EXPECT_EQ(l->number(), 3);
     free(l);
+}
+
+// Litmus: a rank that sleeps for both wires is woken by a message in shared memory and by one in a socket, and by the completions of
+// its own threads.
+TEST(Lane, NoMessageIsSleptThroughWithBothWires) {
+    if (!os::register_fence()) GTEST_SKIP() << "membarrier is denied here; sleeps are then bounded to a millisecond";
+    const size_t bytes = wire::shm::Layout{2}.bytes();
+    std::unique_ptr<void, void (*)(void*)> memory(aligned_alloc(4096, bytes), free);
+    memset(memory.get(), 0, bytes);
+    wire::sock::Key key;
+    ASSERT_TRUE(os::random_bytes(&key, sizeof key));
+    // Ranks 0 and 1 share memory; rank 2 is reached by the socket.
+    std::unique_ptr<Lane> ranks[3];
+    lane::Peer peers[3][3]{};
+    for (int r = 0; r < 3; ++r) {
+        for (int to = 0; to < 3; ++to) {
+            peers[r][to].world_rank = peers[r][to].index = to;
+            peers[r][to].wire = r < 2 && to < 2 ? lane::Peer::shm : lane::Peer::sock;
+        }
+        ranks[r] = std::make_unique<Lane>();
+        ranks[r]->limits.spin_polls = 1;
+        ASSERT_EQ(ranks[r]->open(peers[r], 3, r, r < 2 ? static_cast<char*>(memory.get()) : nullptr, true, &key), Err::ok);
+    }
+    constexpr int rounds = 2000;
+    constexpr uint32_t timeout_us = 20'000'000;
+    std::atomic<int> received{0};
+    std::thread others([&] {
+        std::mt19937 random(3);
+        for (int i = 0; i < rounds; ++i) {
+            while (received.load() != i) os::yield_cpu();
+            for (unsigned spin = random() % 3000; spin > 0; --spin) __builtin_ia32_pause();
+            Lane& from = *ranks[1 + random() % 2];
+            wire::Cell* c;
+            while ((c = from.reserve(0)) == nullptr) os::yield_cpu();
+            from.commit(0, c, wire::Header{1, 0, 0, 0, i, 0});
+        }
+    });
+    uint64_t longest_ns = 0;
+    Lane* const me = ranks[0].get();
+    while (received.load() != rounds) {
+        const uint64_t start = os::now_ns();
+        const auto poll = [&] { return me->poll(wire::NoSink{}); };
+        bool came = false;
+        lane::sleep_until_woken(&me, 1, timeout_us, [&] { return came = poll(); });
+        longest_ns = std::max(longest_ns, os::now_ns() - start);
+        if (came || poll()) received.fetch_add(1);
+    }
+    others.join();
+    EXPECT_LT(longest_ns, uint64_t{timeout_us} * 1000) << "a sleep ended by its time-out";
+    no_completion_is_slept_through(*me);
+    for (auto& l : ranks) l->close();
 }
 
 TEST(Lane, NoCompletionIsSleptThroughAtTheWire) {

@@ -17,7 +17,6 @@ struct Wires {
     // Whether the peer's wire has this capability.
     bool can(int number, wire::Can c) const { return ((peer(number).wire == Peer::shm ? shm.can : sock->can) & c) != 0; }
     bool any() const { return shm.ranks > 1 || sock != nullptr; }
-    bool both() const { return shm.ranks > 1 && sock != nullptr; }
 
     // Calls `f` with the peer's wire and its index there.
     template <class F>
@@ -66,13 +65,13 @@ struct Wires {
     // Whether any message may be there. Any thread.
     bool peek() const { return shm.peek() || (sock != nullptr && sock->peek()); }
 
-    // Sleeping, as on each wire. A thread cannot sleep on a futex and a file descriptor at once: with both wires a sleep takes 1 ms.
+    // Sleeping, as on each wire. A thread cannot sleep on a futex and on file descriptors at once: with both wires it sleeps at the
+    // sockets, and those that share memory with it wake it there (Shm::sockets).
     struct Seen { uint32_t shm, sock; };
     Seen sleep_prepare() { return {shm.ranks > 1 ? shm.sleep_prepare() : 0, sock != nullptr ? sock->sleep_prepare() : 0}; }
     void sleep(Seen seen, uint32_t timeout_us) {
-        constexpr uint32_t with_both_us = 1000;
-        if (shm.ranks > 1) shm.sleep(seen.shm, both() && timeout_us > with_both_us ? with_both_us : timeout_us);
-        else sock->sleep(seen.sock, timeout_us);
+        if (sock != nullptr) sock->sleep(seen.sock, timeout_us);
+        else shm.sleep(seen.shm, timeout_us);
     }
     void sleep_end() {
         if (shm.ranks > 1) shm.sleep_end();
@@ -80,7 +79,7 @@ struct Wires {
     }
     void wake_self() {
         if (shm.ranks > 1) shm.wake_self();
-        if (sock != nullptr) sock->wake_self();
+        if (shm.sockets != nullptr) shm.sockets->wake_self();
     }
 };
 

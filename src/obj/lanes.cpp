@@ -33,6 +33,7 @@ static Err open_lane(Process& p, lane::Lane& l, uint32_t number) {
     l.heap = root.heap;
     l.segment = root.segment;
     l.owned.open_like(root.owned);
+    l.shm.sockets = root.sock;   // where a thread sleeps that waits for this lane and the root
     if (root.null != nullptr) WEFT_TRY(l.open_null());
     char* const wires = p.lanes.wires != nullptr ? p.lanes.wires + number * p.lanes.stride : nullptr;
     WEFT_TRY(l.open(p.peers, p.world_size, p.world_rank, wires, p.lanes.can_fence));

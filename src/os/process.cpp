@@ -112,6 +112,26 @@ int listen_abstract(const char* name) {
     return s;
 }
 
+int make_wake_socket(const char* name) {
+    sockaddr_un a;
+    socklen_t bytes;
+    if (!abstract_address(name, &a, &bytes)) return -1;
+    int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s >= 0 && bind(s, reinterpret_cast<sockaddr*>(&a), bytes) != 0) close_fd(&s);
+    return s;
+}
+
+void wake_at(int own, const char* name) {
+    sockaddr_un a;
+    socklen_t bytes;
+    if (!abstract_address(name, &a, &bytes)) return;
+    (void)sendto(own, nullptr, 0, MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&a), bytes);   // its queue is full: readable, as wanted
+}
+
+void clear_wakes(int own) {
+    while (recv(own, nullptr, 0, 0) >= 0) {}
+}
+
 int accept_one(int listener) {
     int s;
     do s = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);

@@ -23,6 +23,11 @@ void set_close_on_exec(int fd);
 // what that ancestor starts.
 int ancestor_that_keeps(int fd);
 int listen_abstract(const char* name);
+// A socket at an abstract name that other processes make readable, by wake_at(), until clear_wakes(). -1 and errno on failure.
+int make_wake_socket(const char* name);
+// Makes the wake socket of that name readable; `own` is the caller's. Nothing happens where there is none. Any thread.
+void wake_at(int own, const char* name);
+void clear_wakes(int own);
 int accept_one(int listener);
 // Bytes of a stream: some (0 at its end, -1 on error), or all of them.
 int64_t read_some(int fd, void* data, size_t bytes);

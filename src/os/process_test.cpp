@@ -1,6 +1,7 @@
 #include "os/process.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,6 +88,31 @@ TEST(Process, UnwantedDescriptorsAreClosed) {
     close_fd(&pipe_ends[0]);
 }
 
+TEST(Process, WakeSocketsAreReadableUntilCleared) {
+    char names[2][64];
+    int at[2];
+    for (int i = 0; i < 2; ++i) {
+        snprintf(names[i], sizeof names[i], "weft-test-%d-%d", getpid(), i);
+        at[i] = make_wake_socket(names[i]);
+        ASSERT_GE(at[i], 0);
+    }
+    EXPECT_LT(make_wake_socket(names[0]), 0) << "the name is taken";
+    const auto readable = [](int fd) {
+        pollfd p{fd, POLLIN, 0};
+        return poll(&p, 1, 0) > 0;
+    };
+    EXPECT_FALSE(readable(at[0]));
+    for (int i = 0; i < 1000; ++i) wake_at(at[1], names[0]);   // more than its queue holds
+    wake_at(at[0], names[0]);
+    EXPECT_TRUE(readable(at[0]));
+    EXPECT_FALSE(readable(at[1]));
+    clear_wakes(at[0]);
+    EXPECT_FALSE(readable(at[0]));
+    close_fd(&at[0]);
+    wake_at(at[1], names[0]);   // to nobody
+    EXPECT_FALSE(readable(at[1]));
+    close_fd(&at[1]);
+}
 TEST(Process, AbstractSockets) {
     char name[64];
     snprintf(name, sizeof name, "weft-test-%d", getpid());
@@ -105,6 +131,7 @@ TEST(Process, AbstractSockets) {
     char long_name[200];
     memset(long_name, 'x', sizeof long_name);
     long_name[199] = 0;
+    EXPECT_LT(make_wake_socket(long_name), 0);
     EXPECT_LT(listen_abstract(long_name), 0);
     EXPECT_EQ(errno, ENAMETOOLONG);
 }

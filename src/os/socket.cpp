@@ -107,10 +107,10 @@ void clear_event(int event) {
     (void)eventfd_read(event, &n);
 }
 
-void wait_for_either(int a, int b, uint32_t timeout_us) {
-    pollfd p[2] = {{a, POLLIN, 0}, {b, POLLIN, 0}};
+void wait_for_any(int a, int b, int c, uint32_t timeout_us) {
+    pollfd p[3] = {{a, POLLIN, 0}, {b, POLLIN, 0}, {c, POLLIN, 0}};
     const timespec t{timeout_us / 1'000'000, static_cast<long>(timeout_us % 1'000'000) * 1000};
-    (void)ppoll(p, 2, &t, nullptr);
+    (void)ppoll(p, 3, &t, nullptr);
 }
 
 }  // namespace weft::os

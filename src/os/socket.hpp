@@ -1,4 +1,4 @@
-// Sockets that a wire reads and writes: nothing here waits, except wait_for_either(); and descriptors to sleep on.
+// Sockets that a wire reads and writes: nothing here waits, except wait_for_any(); and descriptors to sleep on.
 // wire/ and the floors above it may include this; it holds no lock, and every function is safe in any thread.
 #pragma once
 #include <cstddef>
@@ -35,7 +35,7 @@ bool has_news(int watcher);
 int make_event();
 void ring_event(int event);
 void clear_event(int event);
-// Sleeps until one of two is readable, at most `timeout_us`. May return early; the caller looks again.
-void wait_for_either(int a, int b, uint32_t timeout_us);
+// Sleeps until one of the three is readable, at most `timeout_us`; negative ones are ignored. May return early; the caller looks again.
+void wait_for_any(int a, int b, int c, uint32_t timeout_us);
 
 }  // namespace weft::os

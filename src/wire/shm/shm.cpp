@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "os/memory.hpp"
+#include "wire/sock/sock.hpp"
 
 namespace weft::wire::shm {
 
@@ -88,20 +89,26 @@ bool Shm::has_room(int peer, uint32_t cells, size_t chunk) {
     return pool.has_room(o.blocks, cells, static_cast<uint32_t>(chunk));
 }
 
+// After an increment of Mailbox::word. A thread sleeps at that word or, where it waits for both wires, at its rank's sockets.
+void Shm::end_sleeps_of(int peer) const {
+    os::futex_wake(mailbox(peer)->word);
+    if (sockets != nullptr) sockets->wake(peers_[peer]);
+}
+
 void Shm::ring_doorbell(int peer) {
     Mailbox* d = mailbox(peer);
     // If the bit is still set, an earlier doorbell has already woken the peer.
     const uint64_t bit = 1ull << (me % 64);
     if ((d->doorbells[me / 64].fetch_or(bit, std::memory_order_seq_cst) & bit) != 0) return;
     d->word.fetch_add(1, std::memory_order_seq_cst);
-    if (d->asleep.load(std::memory_order_seq_cst) != 0) os::futex_wake(d->word);
+    if (d->asleep.load(std::memory_order_seq_cst) != 0) end_sleeps_of(peer);
 }
 
 void Shm::wake(int peer) const {
     Mailbox* d = mailbox(peer);
     if (d->asleep.load(std::memory_order_seq_cst) == 0) return;
     d->word.fetch_add(1, std::memory_order_seq_cst);
-    os::futex_wake(d->word);
+    end_sleeps_of(peer);
 }
 
 void Shm::activate(In& i) {
@@ -127,7 +134,8 @@ bool Shm::activate_all() {
 void Shm::answer_doorbells() {
     Mailbox* d = mailbox(me);
     for (int w = 0; w * 64 < ranks; ++w) {
-        if (d->doorbells[w].load(std::memory_order_relaxed) == 0) continue;
+        // In the total order with ring_doorbell() and sleep_prepare(): a sleeper finds the doorbell of a sender that did not see it asleep.
+        if (d->doorbells[w].load(std::memory_order_seq_cst) == 0) continue;
         uint64_t bits = d->doorbells[w].exchange(0, std::memory_order_acquire);  // pairs with ring_doorbell()
         for (; bits != 0; bits &= bits - 1) {
             const int peer = w * 64 + __builtin_ctzll(bits);

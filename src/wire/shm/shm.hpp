@@ -16,6 +16,8 @@
 #include "wire/shm/claim.hpp"
 #include "wire/shm/layout.hpp"
 
+namespace weft::wire::sock { struct Sock; }
+
 namespace weft::wire::shm {
 
 struct Shm {
@@ -273,6 +275,7 @@ struct Shm {
 
     int ranks = 0, me = 0;
     int active_count = 0;
+    const sock::Sock* sockets = nullptr;  // where threads of this rank and its peers may sleep besides the mailboxes; null: nowhere
     Claim claim{};
     Pool pool;                            // of the chunks that this rank sends
     std::atomic<bool> all_polled{true};   // turns true when the heavy fence stops working; read without the guard
@@ -315,6 +318,7 @@ private:
         return true;
     }
     WEFT_COLD void ring_doorbell(int peer);
+    void end_sleeps_of(int peer) const;
     WEFT_COLD void answer_doorbells();
     void activate(In& i);
     bool activate_all();

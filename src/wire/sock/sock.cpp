@@ -18,11 +18,12 @@ struct Hello {
 };
 
 constexpr size_t name_bytes = 64;
+constexpr const char* wakes_suffix = "-wakes";
 
-void name_of(const Key& key, int rank, char out[name_bytes]) {
+void name_of(const Key& key, int rank, char out[name_bytes], const char* suffix = "") {
     int at = snprintf(out, name_bytes, "weft-");
     for (const unsigned char c : key.name) at += snprintf(out + at, name_bytes - static_cast<size_t>(at), "%02x", c);
-    snprintf(out + at, name_bytes - static_cast<size_t>(at), "-%d", rank);
+    snprintf(out + at, name_bytes - static_cast<size_t>(at), "-%d%s", rank, suffix);
 }
 
 uint32_t bulk_of(const Cell& c) {
@@ -74,6 +75,13 @@ Err Sock::open(const Key& key, int all, int rank) {
     return Err::ok;
 }
 
+Err Sock::accept_wakes() {
+    char name[name_bytes];
+    name_of(key_, me, name, wakes_suffix);
+    wakes_ = os::make_wake_socket(name);
+    return wakes_ >= 0 ? Err::ok : fail(Err::other, "no socket to be woken at: %s", strerror(errno));
+}
+
 void Sock::close() {
     for (int p = 0; p < ranks && out != nullptr; ++p) {
         os::close_fd(&out[p].fd);
@@ -85,7 +93,7 @@ void Sock::close() {
         os::close_fd(&i->fd);
         free(i);
     }
-    for (int* fd : {&listener_, &watcher_, &event_}) os::close_fd(fd);
+    for (int* fd : {&listener_, &watcher_, &event_, &wakes_}) os::close_fd(fd);
     free(out);
     free(in);
     free(sending_);
@@ -374,7 +382,10 @@ void Sock::after_poll(bool moved) {
 bool Sock::peek() const { return more_.load(std::memory_order_relaxed) || os::has_news(watcher_); }
 
 uint32_t Sock::sleep_prepare() {
-    if (asleep_.fetch_add(1, std::memory_order_seq_cst) == 0) os::clear_event(event_);
+    if (asleep_.fetch_add(1, std::memory_order_seq_cst) == 0) {
+        os::clear_event(event_);
+        if (wakes_ >= 0) os::clear_wakes(wakes_);
+    }
     // Room is watched only during a sleep. asked_ = 0: the caller's poll reads epoll, so that old events do not end the sleep.
     for (int p = 0; p < ranks; ++p)
         if (out[p].full && !out[p].watched) out[p].watched = os::watch(watcher_, out[p].fd, os::News::writable, nullptr);
@@ -386,9 +397,15 @@ void Sock::sleep(uint32_t, uint32_t timeout_us) {
     // Nothing reports that a rank has begun to listen, so the sleep is short while a connect() has to be tried again.
     constexpr uint32_t between_calls_us = 1000;
     const bool calling = calling_.load(std::memory_order_relaxed) != 0;
-    os::wait_for_either(watcher_, event_, calling && timeout_us > between_calls_us ? between_calls_us : timeout_us);
+    os::wait_for_any(watcher_, event_, wakes_, calling && timeout_us > between_calls_us ? between_calls_us : timeout_us);
 }
 
-void Sock::wake_self() { os::ring_event(event_); }
+void Sock::wake(int peer) const {
+    char name[name_bytes];
+    name_of(key_, peer, name, wakes_suffix);
+    os::wake_at(wakes_, name);
+}
+
+void Sock::wake_self() const { os::ring_event(event_); }
 
 }  // namespace weft::wire::sock

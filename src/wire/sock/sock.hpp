@@ -1,6 +1,6 @@
 // The socket wire: AF_UNIX SOCK_SEQPACKET, for ranks of one machine (and one network namespace) that cannot share memory.
-// Included by lane/ and above. Ends belong to one lane and are touched under its guard, except peek(),
-// sleep(), sleep_end() and wake_self(), which any thread may call.
+// Included by lane/ and above, and by wire/shm. Ends belong to one lane and are touched under its guard, except peek(),
+// sleep(), sleep_end(), wake() and wake_self(), which any thread may call.
 //
 // - Every rank listens at an abstract name made of the job's key and its rank, so nothing is left on disk after a crash.
 // - Each direction has a connection of its own, made when its writer needs it. With one writer and one reader each, two ranks that
@@ -65,6 +65,8 @@ struct Sock {
 
     // Err::other, with the reason, where the system denies a socket or the name is taken.
     Err open(const Key& key, int ranks, int me);
+    // For a rank that sleeps here for shared memory, too: from now on others may wake it by wake(). Errors as open().
+    Err accept_wakes();
     // Datagrams that still wait (unsent()) are lost.
     void close();
 
@@ -125,8 +127,10 @@ struct Sock {
     uint32_t sleep_prepare();
     void sleep(uint32_t seen, uint32_t timeout_us);
     void sleep_end() { asleep_.fetch_sub(1, std::memory_order_seq_cst); }
+    // Wakes the threads of `peer` that sleep at its sockets, if it accepts that. Both have called accept_wakes().
+    void wake(int peer) const;
     // Wakes the threads of this process that sleep here.
-    void wake_self();
+    void wake_self() const;
 
     uint64_t cells_sent = 0;   // committed
     // Whether the kernel has yet to take committed messages; the owner polls until this is false before it closes the wire.
@@ -189,6 +193,7 @@ private:
 
     Key key_{};
     int listener_ = -1, watcher_ = -1, event_ = -1;
+    int wakes_ = -1;                     // of accept_wakes(); anyone on the machine may write to it, so it means no more than "look again"
     int64_t buffer_ = 0;                 // of each sending socket
     Datagram* sending_ = nullptr;
     Datagram* arrived_ = nullptr;

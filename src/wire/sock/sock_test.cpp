@@ -708,6 +708,22 @@ TEST(Sock, AWakeIsForThoseWhoSleepThen) {
     EXPECT_LT(os::now_ns() - start, uint64_t{long_us} * 1000);
 }
 
+TEST(Sock, AnotherRankWakesWhoSleepsHere) {
+    Job j(2);
+    for (int r = 0; r < 2; ++r) ASSERT_EQ(j[r].accept_wakes(), Err::ok);
+    j[1].wake(0);
+    const uint32_t word = j[0].sleep_prepare();
+    const uint64_t start = os::now_ns();
+    j[0].sleep(word, 50'000);   // that was before
+    EXPECT_GT(os::now_ns() - start, 10'000'000u);
+    for (int i = 0; i < 1000; ++i) j[1].wake(0);
+    j[0].sleep(word, long_us);
+    j[0].sleep_end();
+    EXPECT_LT(os::now_ns() - start, uint64_t{long_us} * 1000);
+    j[1].close();
+    j[0].wake(1);   // nobody
+}
+
 // All threads that sleep are woken, whenever each of them began to.
 TEST(Sock, AnotherThreadWakesAllSleepers) {
     Job j(2);
