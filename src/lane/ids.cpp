@@ -6,7 +6,9 @@ namespace weft::lane {
 
 void Ids::close() {
     free(slots_);
-    *this = {};
+    slots_ = nullptr;
+    count_ = 0;
+    free_ = none;
 }
 
 bool Ids::grow() {
@@ -14,7 +16,7 @@ bool Ids::grow() {
     auto* slots = static_cast<Slot*>(realloc(slots_, count * sizeof(Slot)));
     if (slots == nullptr) return false;
     slots_ = slots;
-    for (uint32_t i = count_; i < count; ++i) slots[i] = {nullptr, lane_bits | 1, i + 1 < count ? i + 1 : none};
+    for (uint32_t i = count_; i < count; ++i) slots[i] = {nullptr, lane_bits_ | 1, i + 1 < count ? i + 1 : none};
     free_ = count_;
     count_ = count;
     return true;

@@ -9,6 +9,7 @@ namespace weft::lane {
 
 class Ids {
 public:
+    explicit constexpr Ids(uint16_t lane = 0) : lane_bits_(uint32_t{lane} << 24) {}
     // Frees the table.
     void close();
     // The identity of `record` from now on; 0 when out of memory.
@@ -33,7 +34,7 @@ public:
         const auto i = static_cast<uint32_t>(id);
         Slot& s = slots_[i];
         s.record = nullptr;
-        s.generation = lane_bits | ((s.generation + 1) & generation_mask);
+        s.generation = (s.generation & ~generation_mask) | ((s.generation + 1) & generation_mask);
         if ((s.generation & generation_mask) == 0) ++s.generation;
         s.next = free_;
         free_ = i;
@@ -43,7 +44,6 @@ public:
 
 private:
     static constexpr uint32_t none = UINT32_MAX, generation_mask = (1u << 24) - 1;
-    static constexpr uint32_t lane_bits = 0u << 24;   // Lane::number
     struct Slot {
         void* record;          // null: free
         uint32_t generation;   // with the lane's number in the upper 8 bits; never 0
@@ -53,6 +53,7 @@ private:
 
     Slot* slots_ = nullptr;
     uint32_t count_ = 0, free_ = none;
+    uint32_t lane_bits_;
 };
 
 }  // namespace weft::lane

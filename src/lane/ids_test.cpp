@@ -42,6 +42,20 @@ TEST(Ids, FindTheirOwnRecordOrNothing) {
     ids.close();
 }
 
+TEST(Ids, ThoseOfOtherLanesFindNothing) {
+    Ids ids(3), others(7);
+    int record;
+    for (int i = 0; i < 3; ++i) {
+        const uint64_t id = ids.put(&record), other = others.put(&record);
+        EXPECT_NE(id, other);
+        EXPECT_EQ(ids.find(other), nullptr);
+        EXPECT_EQ(others.take(id), nullptr);
+        EXPECT_EQ(ids.take(id), &record);
+    }
+    ids.close();
+    others.close();
+}
+
 TEST(Ids, DamagedOnesFindNothing) {
     Ids ids;
     int record;

@@ -100,6 +100,7 @@ Lane* renew(Lane* before, uint16_t number) {
         l->transfer_pool = transfers;
     }
     l->request_head.lane = number;
+    l->rndv_ids = l->send_ids = Ids(number);
     return l;
 }
 

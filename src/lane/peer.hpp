@@ -1,6 +1,6 @@
 // Other processes. A Peer says who one is, where it is and by which wire it is reached: the same for all lanes, in one table of the
 // process. A PeerState is what one lane knows of it besides. Both are named by the peer's number, its index in the table. Included by
-// lane.hpp; the table is written at start alone, but for `cma`; states are under the lane's guard.
+// lane.hpp; the table is written at start alone, except `heap` and `cma`; states are under the lane's guard.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -45,8 +45,6 @@ struct Buffers {
 
 namespace {
 
-constexpr int packed_id = 0x207;   // MPI_PACKED
-
 Err buffers_of(Process& p, Buffers** out) {
     Buffers* b = p.buffers.load(std::memory_order_acquire);   // pairs with the exchange
     if (b == nullptr) {
@@ -201,7 +199,7 @@ Err bsend(Process& p, Comm& c, Buffer b, Envelope e) {
         return err;
     }
     Request* r = nullptr;
-    err = isend(p, c, Buffer{m->data, bytes, type::predefined_at(packed_id)}, e, Mode::standard, &r);
+    err = isend(p, c, type::bytes_at(m->data, bytes), e, Mode::standard, &r);
     if (err != Err::ok) {
         unbook(*all, owner, m);
         free(m);

@@ -40,8 +40,7 @@ int64_t find_complete(int64_t n, Request* const* handles) {
         Request& r = *request_at(handles[i]);
         if (!active(r)) continue;
         any = true;
-        if (r.done()) return i;
-        if (is_special(r) && r.ops->poll != nullptr && r.ops->poll(r)) return i;
+        if (r.done() || poll_special(r)) return i;
     }
     return any ? -1 : -2;
 }
@@ -54,7 +53,7 @@ int take_some(Process& p, int64_t n, Request** handles, int* indices, Status* st
         Request& r = *request_at(handles[i]);
         if (!active(r)) continue;
         any = true;
-        if (!r.done() && !(is_special(r) && r.ops->poll != nullptr && r.ops->poll(r))) continue;
+        if (!r.done() && !poll_special(r)) continue;
         if (take_one_of(p, &handles[i], at(statuses, count)) != Err::ok) *failed = true;
         indices[count++] = static_cast<int>(i);
     }
@@ -145,7 +144,7 @@ Err test_all(Process& p, int64_t n, Request** handles, bool* flag, Status* statu
         if (r.done()) continue;
         if (!progressed) progress_once(p, &lane_of(p, r));
         progressed = true;
-        if (!r.done() && !(is_special(r) && r.ops->poll != nullptr && r.ops->poll(r))) return Err::ok;
+        if (!r.done() && !poll_special(r)) return Err::ok;
     }
     *flag = true;
     return wait_all(p, n, handles, statuses);
@@ -288,7 +287,7 @@ Err sendrecv_replace(Process& p, Comm& c, Buffer b, Envelope to, Envelope from, 
     char* copy = bytes <= static_cast<int64_t>(sizeof small) ? small : static_cast<char*>(malloc(static_cast<size_t>(bytes)));
     if (copy == nullptr) return fail(Err::no_mem, "no memory for the %ld bytes to send", static_cast<long>(bytes));
     type::pack(b, 0, bytes, copy);
-    const Err e = sendrecv(p, c, Buffer{copy, bytes, type::predefined_at(0x207)}, to, b, from, s);
+    const Err e = sendrecv(p, c, type::bytes_at(copy, bytes), to, b, from, s);
     if (copy != small) free(copy);
     return e;
 }

@@ -10,8 +10,6 @@ namespace weft::p2p {
 
 namespace {
 
-constexpr int packed_id = 0x207;   // MPI_PACKED
-
 // A send and a receive of one request.
 struct Pair {
     Request *send, *recv;   // null once finished
@@ -92,7 +90,7 @@ Err isendrecv_replace(Process& p, Comm& c, Buffer b, Envelope to, Envelope from,
     auto* copy = static_cast<char*>(malloc(static_cast<size_t>(bytes) + 1));
     if (copy == nullptr) return fail(Err::no_mem, "no memory for the %ld bytes to send", static_cast<long>(bytes));
     type::pack(b, 0, bytes, copy);
-    return start_pair(p, c, Buffer{copy, bytes, type::predefined_at(packed_id)}, to, b, from, copy, out);
+    return start_pair(p, c, type::bytes_at(copy, bytes), to, b, from, copy, out);
 }
 
 }  // namespace weft::p2p

@@ -5,14 +5,6 @@
 
 namespace weft::p2p {
 
-namespace {
-
-bool poll_special(Request& r) {
-    return is_special(r) && r.ops->poll != nullptr && r.ops->poll(r);
-}
-
-}  // namespace
-
 Request* make_request(LaneGuard& g, obj::Comm& c, Buffer b, int32_t rank, int32_t tag, uint16_t flags) {
     auto* r = static_cast<Request*>(g.lane.requests.take());
     if (WEFT_UNLIKELY(r == nullptr)) return nullptr;
