@@ -87,7 +87,7 @@ void bind_ranks(const Plan& plan, std::vector<Start>* starts) {
     else if (plan.bind != Bind::none) deal_out(machine, plan, starts);
     for (Start& s : *starts) {
         std::sort(s.cpus.begin(), s.cpus.end());
-        s.place = machine.place(s.cpus.empty() ? machine.cpus() : s.cpus);
+        s.locality = machine.locality(s.cpus.empty() ? machine.cpus() : s.cpus);
     }
     if (plan.report_bindings || plan.dry_run) report(machine, *starts);
     if (!machine.real())

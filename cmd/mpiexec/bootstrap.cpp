@@ -153,7 +153,7 @@ bool Job::send_job(Rank& r, std::string* why) {
         w.bounded = file.bounded;
         if (file.fd >= 0) carry(segment, file.fd);
     }
-    if (places() >= 0) carry(Carries::places, places_);
+    if (localities() >= 0) carry(Carries::localities, localities_);
     // A pipe per rank: the owner that the kernel kills belongs to the pipe, not to the process. A process that attaches again
     // keeps its lifeline: closing our end of it would kill the process.
     int ends[2] = {-1, -1};
@@ -198,18 +198,18 @@ bool Job::key_of(int generation, unsigned char out[weft::boot::key_bytes]) {
 }
 
 // Made when the first rank asks; -1 where that cannot be: then ranks do without.
-int Job::places() {
-    if (placed_) return places_;
+int Job::localities() {
+    if (placed_) return localities_;
     placed_ = true;
-    std::vector<Place> places;
-    for (const Rank& r : ranks_) places.push_back(r.start.place);
-    size_t bytes = places.size() * sizeof(Place);
-    places_ = weft::os::make_shared_file("weft-places").fd;
-    if (places_ >= 0 && write(places_, places.data(), bytes) != ssize_t(bytes)) {
-        close(places_);
-        places_ = -1;
+    std::vector<Locality> localities;
+    for (const Rank& r : ranks_) localities.push_back(r.start.locality);
+    size_t bytes = localities.size() * sizeof(Locality);
+    localities_ = weft::os::make_shared_file("weft-localities").fd;
+    if (localities_ >= 0 && write(localities_, localities.data(), bytes) != ssize_t(bytes)) {
+        close(localities_);
+        localities_ = -1;
     }
-    return places_;
+    return localities_;
 }
 
 // Everything that a rank has said; or only as far as that it has finalised, since its end is not news where it attaches again.

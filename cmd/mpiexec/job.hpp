@@ -85,7 +85,7 @@ private:
     bool send_job(Rank& r, std::string* why);
     const weft::os::SharedFile& segment_of(int generation);
     bool key_of(int generation, unsigned char out[weft::boot::key_bytes]);
-    int places();
+    int localities();
     void release_segments();
     // pending.cpp: what ranks wait for when time is up
     void time_is_up();
@@ -123,7 +123,7 @@ private:
     std::vector<int> strangers_;  // connected by name, hello not yet read
     std::vector<weft::os::SharedFile> segments_;  // one per generation
     std::vector<std::array<unsigned char, weft::boot::key_bytes>> keys_;  // likewise
-    int places_ = -1;             // a shared file with the Place of every rank
+    int localities_ = -1;         // a shared file with the Locality of every rank
     bool placed_ = false;
     uint64_t job_id_ = 0;
     int cpus_ = 1;                // that ranks may be on at once; a quota of CPU time does not lessen it: they run side by side until it is spent

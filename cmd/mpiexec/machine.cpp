@@ -13,7 +13,7 @@
 namespace mpiexec {
 namespace {
 
-using weft::boot::Place;
+using weft::boot::Locality;
 
 // The objects behind boot::Level.
 constexpr hwloc_obj_type_t types[] = {HWLOC_OBJ_MACHINE, HWLOC_OBJ_PACKAGE, HWLOC_OBJ_NUMANODE,
@@ -118,7 +118,7 @@ std::vector<std::vector<int>> Machine::units(Bind kind) const {
     std::vector<std::vector<int>> found;
     for (hwloc_obj_t o : objects(type)) {
         std::vector<int> cpus = dealt(o->cpuset);
-        // Two kinds of memory beside the same CPUs are two NUMA nodes, but one place.
+        // Two kinds of memory beside the same CPUs are two NUMA nodes, but one group of CPUs.
         if (!cpus.empty() && std::find(found.begin(), found.end(), cpus) == found.end()) found.push_back(std::move(cpus));
     }
     // Some virtual machines tell neither packages nor cores.
@@ -126,10 +126,10 @@ std::vector<std::vector<int>> Machine::units(Bind kind) const {
     return kind == Bind::core ? units(Bind::hwthread) : std::vector<std::vector<int>>{cpus_};
 }
 
-Place Machine::place(const std::vector<int>& cpus) const {
+Locality Machine::locality(const std::vector<int>& cpus) const {
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
     for (int cpu : cpus) hwloc_bitmap_set(set, unsigned(cpu));
-    Place place;
+    Locality locality;
     hwloc_obj_t thread = cpus.empty() ? nullptr : hwloc_get_pu_obj_by_os_index(topology_, unsigned(cpus[0]));
     for (int level = weft::boot::package; thread && level < weft::boot::levels; level++) {
         hwloc_obj_t o = thread;
@@ -140,10 +140,10 @@ Place Machine::place(const std::vector<int>& cpus) const {
         } else if (types[level] != HWLOC_OBJ_PU) {
             o = hwloc_get_ancestor_obj_by_type(topology_, types[level], thread);
         }
-        if (o) place.at[level] = hwloc_bitmap_isincluded(set, o->cpuset) ? hwloc_bitmap_first(o->cpuset) : Place::spread;
+        if (o) locality.at[level] = hwloc_bitmap_isincluded(set, o->cpuset) ? hwloc_bitmap_first(o->cpuset) : Locality::spread;
     }
     hwloc_bitmap_free(set);
-    return place;
+    return locality;
 }
 
 }  // namespace mpiexec

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "boot/place.hpp"
+#include "boot/locality.hpp"
 #include "plan.hpp"
 
 namespace mpiexec {
@@ -18,7 +18,7 @@ public:
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
 
-    // False when a user describes another machine (HWLOC_SYNTHETIC, HWLOC_XMLFILE): ranks get places there, but nobody
+    // False when a user describes another machine (HWLOC_SYNTHETIC, HWLOC_XMLFILE): ranks get localities there, but nobody
     // can be bound to its CPUs.
     bool real() const { return real_; }
     // What may be dealt out, neighbours side by side.
@@ -26,7 +26,7 @@ public:
     // The same, by the units of one kind.
     std::vector<std::vector<int>> units(Bind kind) const;
     // Where a process is that runs on these CPUs.
-    weft::boot::Place place(const std::vector<int>& cpus) const;
+    weft::boot::Locality locality(const std::vector<int>& cpus) const;
 
 private:
     std::vector<hwloc_obj_t> objects(hwloc_obj_type_t type) const;

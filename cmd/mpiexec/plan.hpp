@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "boot/place.hpp"
+#include "boot/locality.hpp"
 
 namespace mpiexec {
 
@@ -44,7 +44,7 @@ struct Plan {
 struct Start {
     int rank = 0, app = 0;
     std::vector<int> cpus;  // empty: not bound
-    weft::boot::Place place;
+    weft::boot::Locality locality;
 };
 
 }  // namespace mpiexec

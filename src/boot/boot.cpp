@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "boot/foreign.hpp"
-#include "boot/place.hpp"
+#include "boot/locality.hpp"
 #include "boot/pmi.hpp"
 #include "boot/pmix.hpp"
 #include "boot/protocol.hpp"
@@ -73,7 +73,7 @@ Err refused(int rank, const Welcome& w, int64_t bytes) {
                 "beside this libmpi_abi", rank);
 }
 
-// Descriptors come without gaps; afterwards each is at its own place, segment, places, lifeline, or -1. False where others came
+// Descriptors come without gaps; afterwards each is at its own place, segment, localities, lifeline, or -1. False where others came
 // than were announced.
 bool sort_descriptors(const Welcome& w, int fds[3]) {
     int came[3] = {fds[0], fds[1], fds[2]}, next = 0;
@@ -101,7 +101,7 @@ void take(Job* job, const Welcome& w, int link, int fds[3]) {
     job->launcher = Launcher::mpiexec;
     job->singleton = false;
     job->link = link;
-    if (fds[1] >= 0) job->places = static_cast<const Place*>(os::map_shared(fds[1], 0, size_t(w.size) * sizeof(Place), nullptr));
+    if (fds[1] >= 0) job->localities = static_cast<const Locality*>(os::map_shared(fds[1], 0, size_t(w.size) * sizeof(Locality), nullptr));
     os::close_fd(&fds[1]);
     if (fds[2] >= 0) job->lifeline = fds[2];
 }
@@ -222,8 +222,8 @@ void answer(const Job* job, const char* text) {
 
 void detach(Job* job) {
     os::close_fd(&job->memfd);
-    if (job->places != nullptr) os::unmap(const_cast<Place*>(job->places), size_t(job->size) * sizeof(Place));
-    job->places = nullptr;
+    if (job->localities != nullptr) os::unmap(const_cast<Locality*>(job->localities), size_t(job->size) * sizeof(Locality));
+    job->localities = nullptr;
     // The launcher's own descriptor stays: to it, closing means that this rank has ended.
     if (job->launcher == Launcher::pmi) job->link = -1;
     os::close_fd(&job->link);

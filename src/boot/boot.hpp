@@ -25,7 +25,7 @@ struct Job {
     uint64_t id = 0;                   // random, the same in all ranks; 0 for a singleton
     // Random, the same in all ranks, known to nobody else, new each time that they attach: for sockets between them. 0 for a singleton.
     unsigned char key[key_bytes] = {};
-    const struct Place* places = nullptr;  // of all ranks, as mpiexec placed them; null where nobody told
+    const struct Locality* localities = nullptr;  // of all ranks, as mpiexec placed them; null where nobody told
     int memfd = -1;                    // the node's segment, empty until a rank sizes it; -1 where the rank is alone
     bool bounded = false;              // the segment is a file in /dev/shm instead (os/shared_file.hpp)
     Launcher launcher = Launcher::none;

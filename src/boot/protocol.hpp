@@ -38,7 +38,7 @@ enum class Say : uint32_t {
 // Descriptors of a welcome, in this order.
 enum Carries : uint32_t {
     segment = 1,   // the node's memory; not in a job of one rank
-    places = 2,    // the Place of every rank; not where there is no memory for it
+    localities = 2,    // the Locality of every rank; not where there is no memory for it
     lifeline = 4,  // the first time
 };
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "boot/boot.hpp"
-#include "boot/place.hpp"
+#include "boot/locality.hpp"
 #include "heap/heap.hpp"
 #include "obj/info.hpp"
 #include "obj/process.hpp"
@@ -180,10 +180,10 @@ Err abi_set_fortran_booleans(Process& p, int logical_size, const void* logical_t
 Err get_hw_resource_info(Process& p, Info** out) {
     Info* info = nullptr;
     WEFT_TRY(obj::make_info(p, &info));
-    boot::Place place = boot::own_place(p.job);
+    boot::Locality locality = boot::own_locality(p.job);
     for (int level = 0; level < boot::levels; level++) {
-        if (place.at[level] == boot::Place::absent) continue;
-        Err e = obj::info_put(*info, boot::level_uris[level], place.at[level] >= 0 ? "true" : "false");
+        if (locality.at[level] == boot::Locality::absent) continue;
+        Err e = obj::info_put(*info, boot::level_uris[level], locality.at[level] >= 0 ? "true" : "false");
         if (e == Err::ok) continue;
         obj::free_info(p, *info);
         return e;

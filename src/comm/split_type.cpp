@@ -3,7 +3,7 @@
 
 #include "base/scratch.hpp"
 #include "comm/agree.hpp"
-#include "comm/seat.hpp"
+#include "comm/locality.hpp"
 #include "obj/info.hpp"
 #include "obj/status.hpp"
 #include "os/process.hpp"
@@ -27,17 +27,17 @@ struct Hash {
     int64_t color() const { return static_cast<int64_t>((value ^ value >> 29) & INT64_MAX); }
 };
 
-int64_t color_of(const Seat& seat, int level) {
-    if (seat.place.at[level] < 0) return obj::undefined;
+int64_t color_of(const NodeLocality& locality, int level) {
+    if (locality.on_node.at[level] < 0) return obj::undefined;
     Hash h;
-    h.add(&seat.node, sizeof seat.node);
+    h.add(&locality.node, sizeof locality.node);
     h.add(&level, sizeof level);
-    h.add(&seat.place.at[level], sizeof seat.place.at[level]);
+    h.add(&locality.on_node.at[level], sizeof locality.on_node.at[level]);
     return h.color();
 }
 
 // A process that is told of a resource unknown here, or of none, is in no communicator.
-int64_t color_of_resource(const Seat& mine, const char* name) {
+int64_t color_of_resource(const NodeLocality& mine, const char* name) {
     if (strcmp(name, node_name) == 0) return color_of(mine, boot::machine);
     for (int level = 0; level < boot::levels; level++)
         if (strcmp(name, boot::level_uris[level]) == 0) return color_of(mine, level);
@@ -52,7 +52,7 @@ int64_t color_of_set(const Process& p, const char* name) {
     return h.color();
 }
 
-Err guided_color(const Process& p, const Seat& mine, Info* info, bool process_sets, int64_t* color) {
+Err guided_color(const Process& p, const NodeLocality& mine, Info* info, bool process_sets, int64_t* color) {
     char resource[256], set[256];
     bool by_resource = obj::info_lookup(info, resource_key, resource, sizeof resource);
     bool by_set = process_sets && obj::info_lookup(info, set_key, set, sizeof set);
@@ -61,19 +61,19 @@ Err guided_color(const Process& p, const Seat& mine, Info* info, bool process_se
     return Err::ok;
 }
 
-// A process that takes no part in the split has no place even in its node.
-bool takes_part(const Seat& seat) { return seat.place.at[boot::machine] >= 0; }
+// A process that takes no part in the split is not even on its node.
+bool takes_part(const NodeLocality& locality) { return locality.on_node.at[boot::machine] >= 0; }
 
 // The first level, from the top, that parts these processes: somebody is confined to one instance, and not all to the
 // same. boot::levels if there is none.
-int parting_level(const Seat* all, int32_t n) {
+int parting_level(const NodeLocality* all, int32_t n) {
     int32_t first = 0;
     while (first < n && !takes_part(all[first])) first++;
     for (int level = 0; level < boot::levels; level++) {
         bool confined = false, together = true;
         for (int32_t i = first; i < n; i++) {
             if (!takes_part(all[i])) continue;
-            confined |= all[i].place.at[level] >= 0;
+            confined |= all[i].on_node.at[level] >= 0;
             together &= share(all[first], all[i], level);
         }
         if (confined && !together) return level;
@@ -83,25 +83,25 @@ int parting_level(const Seat* all, int32_t n) {
 
 }  // namespace
 
-Seat own_seat(const Process& p) {
+NodeLocality own_locality(const Process& p) {
     char text[256];
     os::node_identity(text, sizeof text);
     Hash h;
     h.add(text, strlen(text));
-    return {h.value, boot::own_place(p.job)};
+    return {h.value, boot::own_locality(p.job)};
 }
 
-Err gather_seats(Process& p, Comm& c, Seat& mine, Seat* all) {
+Err gather_localities(Process& p, Comm& c, NodeLocality& mine, NodeLocality* all) {
     const type::Type& byte = coll::byte_type();
     return coll::blocking(p, c, coll::Allgather{{&mine, sizeof mine, &byte}, coll::Blocks({all, sizeof mine, &byte})});
 }
 
-// Only HW_UNGUIDED needs everybody's seat, but a process that says MPI_UNDEFINED cannot know what the others say.
+// Only HW_UNGUIDED needs the locality of all, but a process that passes MPI_UNDEFINED cannot know what the others pass.
 Err split_type(Process& p, Comm& c, int type, int key, Info* info, Comm** out) {
     int64_t color = obj::undefined;
-    Seat mine = own_seat(p);
+    NodeLocality mine = own_locality(p);
     switch (type) {
-        case obj::undefined: mine.place.at[boot::machine] = boot::Place::absent; break;
+        case obj::undefined: mine.on_node.at[boot::machine] = boot::Locality::absent; break;
         case shared: color = color_of(mine, boot::machine); break;
         case hw_guided: WEFT_TRY(guided_color(p, mine, info, false, &color)); break;
         case resource_guided: WEFT_TRY(guided_color(p, mine, info, true, &color)); break;
@@ -109,11 +109,11 @@ Err split_type(Process& p, Comm& c, int type, int key, Info* info, Comm** out) {
         default: return fail(Err::arg, "%d is not a split type", type);
     }
     int32_t n = c.size + (c.is_inter() ? c.remote_size : 0);
-    Scratch<Seat> seats(n);
-    if (!seats) return fail(Err::no_mem, "no memory for the places of %d processes", n);
-    WEFT_TRY(gather_seats(p, c.is_inter() ? *c.local_comm : c, mine, seats.get()));
-    if (c.is_inter()) WEFT_TRY(gather_seats(p, c, mine, seats.get() + c.size));
-    int level = type == hw_unguided ? parting_level(seats.get(), n) : boot::levels;
+    Scratch<NodeLocality> localities(n);
+    if (!localities) return fail(Err::no_mem, "no memory for the localities of %d processes", n);
+    WEFT_TRY(gather_localities(p, c.is_inter() ? *c.local_comm : c, mine, localities.get()));
+    if (c.is_inter()) WEFT_TRY(gather_localities(p, c, mine, localities.get() + c.size));
+    int level = type == hw_unguided ? parting_level(localities.get(), n) : boot::levels;
     if (level < boot::levels) color = color_of(mine, level);
     Comm* part = nullptr;
     WEFT_TRY(split_by(p, c, color, key, &part));

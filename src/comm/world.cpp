@@ -8,7 +8,7 @@
 
 #include "boot/boot.hpp"
 #include "coll/schedule.hpp"
-#include "boot/place.hpp"
+#include "boot/locality.hpp"
 #include "heap/heap.hpp"
 #include "lane/lane.hpp"
 #include "obj/attr.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "boot/boot.hpp"
-#include "boot/place.hpp"
+#include "boot/locality.hpp"
 
 using namespace weft;
 
@@ -49,7 +49,7 @@ static std::string info(const char* key) {
     return "-";
 }
 
-// Words: attach key finalize detach barrier place info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N fail=N say=TEXT err=TEXT; `@R` before a word: rank R only.
+// Words: attach key finalize detach barrier locality info exit=N run=COMMAND sleep=S kill=SIGNAL shoot=R abort=N fail=N say=TEXT err=TEXT; `@R` before a word: rank R only.
 int main(int argc, char** argv) {
     static boot::Job job;
     const char* env_rank = getenv(getenv("WEFT_RANK_OF_TEST") ? "WEFT_RANK_OF_TEST" : "WEFT_RANK");
@@ -79,12 +79,12 @@ int main(int argc, char** argv) {
         else if (name == "finalize") boot::finalized(&job);
         else if (name == "detach") boot::detach(&job);
         else if (name == "barrier") barrier(job);
-        else if (name == "place") {
+        else if (name == "locality") {
             // Of every rank that it knows: package, NUMA node, L3 cache, core, thread.
-            for (int r = 0; r < (job.places ? job.size : 1); r++) {
-                boot::Place place = job.places ? job.places[r] : boot::own_place(&job);
-                printf("place");
-                for (int level = boot::package; level < boot::levels; level++) printf(" %d", place.at[level]);
+            for (int r = 0; r < (job.localities ? job.size : 1); r++) {
+                boot::Locality locality = job.localities ? job.localities[r] : boot::own_locality(&job);
+                printf("locality");
+                for (int level = boot::package; level < boot::levels; level++) printf(" %d", locality.at[level]);
                 printf("\n");
             }
         }

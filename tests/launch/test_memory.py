@@ -77,8 +77,8 @@ class Fallback(Denied):
         self.assertEqual(sorted(fields(line)["generation"] for line in r.stdout.splitlines()), ["0", "0", "1", "1", "2", "2"])
 
     def test_places_are_told(self):
-        r = self.good(MPIEXEC, "-n", 2, PROBE, "attach", "barrier", "place", "finalize")
-        self.assertEqual(r.stdout.count("place"), 4)
+        r = self.good(MPIEXEC, "-n", 2, PROBE, "attach", "barrier", "locality", "finalize")
+        self.assertEqual(r.stdout.count("locality"), 4)
 
     def test_nothing_left_after_a_kill(self):
         before = left_in_shm()

@@ -1,4 +1,4 @@
-"""Where ranks are put on machines that hwloc is told of, and what each rank knows of its place."""
+"""Where ranks are put on machines that hwloc is told of, and what each rank knows of its locality."""
 import os
 import re
 import subprocess
@@ -78,49 +78,49 @@ class Described(LaunchTest):
 
 
 class Told(LaunchTest):
-    def places(self, ranks, *options, **how):
+    def localities(self, ranks, *options, **how):
         """(package, NUMA node, L3 cache, core, thread) of each rank, by their lowest CPUs; every rank must say the same."""
-        r = self.good("-n", ranks, *options, PROBE, "attach", "place", "finalize", **how)
-        told = [tuple(map(int, line.split()[1:])) for line in r.out.splitlines() if line.startswith("place")]
+        r = self.good("-n", ranks, *options, PROBE, "attach", "locality", "finalize", **how)
+        told = [tuple(map(int, line.split()[1:])) for line in r.out.splitlines() if line.startswith("locality")]
         self.assertEqual(len(told), ranks * ranks, r)
-        for place in told:
-            self.assertEqual(told.count(place) % ranks, 0, r)
+        for locality in told:
+            self.assertEqual(told.count(locality) % ranks, 0, r)
         return sorted(set(told))
 
-    def test_every_rank_knows_every_place(self):
+    def test_every_rank_knows_every_locality(self):
         env = {"HWLOC_SYNTHETIC": BIG}
         for rank in range(3):
-            r = self.good("-n", 3, "--bind-to", "core", "--map-by", "socket", PROBE, "attach", f"@{rank}:place", "finalize", env=env)
-            told = [line for line in r.out.splitlines() if line.startswith("place")]
-            self.assertEqual(told, ["place 0 0 0 0 -1", "place 8 8 8 8 -1", "place 0 0 0 2 -1"])
+            r = self.good("-n", 3, "--bind-to", "core", "--map-by", "socket", PROBE, "attach", f"@{rank}:locality", "finalize", env=env)
+            told = [line for line in r.out.splitlines() if line.startswith("locality")]
+            self.assertEqual(told, ["locality 0 0 0 0 -1", "locality 8 8 8 8 -1", "locality 0 0 0 2 -1"])
 
     def test_levels(self):
         env = {"HWLOC_SYNTHETIC": BIG}
-        self.assertEqual(self.places(2, "--bind-to", "socket", env=env), [(0, 0, SPREAD, SPREAD, SPREAD), (8, 8, SPREAD, SPREAD, SPREAD)])
-        self.assertEqual(self.places(4, env=env), [(0, 0, 0, SPREAD, SPREAD), (0, 0, 4, SPREAD, SPREAD),
+        self.assertEqual(self.localities(2, "--bind-to", "socket", env=env), [(0, 0, SPREAD, SPREAD, SPREAD), (8, 8, SPREAD, SPREAD, SPREAD)])
+        self.assertEqual(self.localities(4, env=env), [(0, 0, 0, SPREAD, SPREAD), (0, 0, 4, SPREAD, SPREAD),
                                                    (8, 8, 8, SPREAD, SPREAD), (8, 8, 12, SPREAD, SPREAD)])
-        self.assertEqual(self.places(2, "--bind-to", "hwthread", env=env), [(0, 0, 0, 0, 0), (0, 0, 0, 0, 1)])
-        self.assertEqual(self.places(2, "--bind-to", "none", env=env), [(SPREAD,) * 5])
-        self.assertEqual(self.places(1, env={"HWLOC_SYNTHETIC": "numa:2 core:2 pu:1"}), [(ABSENT, SPREAD, ABSENT, SPREAD, SPREAD)])
+        self.assertEqual(self.localities(2, "--bind-to", "hwthread", env=env), [(0, 0, 0, 0, 0), (0, 0, 0, 0, 1)])
+        self.assertEqual(self.localities(2, "--bind-to", "none", env=env), [(SPREAD,) * 5])
+        self.assertEqual(self.localities(1, env={"HWLOC_SYNTHETIC": "numa:2 core:2 pu:1"}), [(ABSENT, SPREAD, ABSENT, SPREAD, SPREAD)])
 
     def test_again_after_a_session(self):
-        r = self.good("-n", 2, PROBE, "attach", "finalize", "detach", "attach", "place", "finalize", env={"HWLOC_SYNTHETIC": BIG})
-        self.assertEqual(r.out.count("place 0 0 -1 -1 -1\n"), 2, r)
-        self.assertEqual(r.out.count("place 8 8 -1 -1 -1\n"), 2, r)
+        r = self.good("-n", 2, PROBE, "attach", "finalize", "detach", "attach", "locality", "finalize", env={"HWLOC_SYNTHETIC": BIG})
+        self.assertEqual(r.out.count("locality 0 0 -1 -1 -1\n"), 2, r)
+        self.assertEqual(r.out.count("locality 8 8 -1 -1 -1\n"), 2, r)
 
     def test_alone_the_kernel_says_the_same(self):
         for cpus in ({min(os.sched_getaffinity(0))}, {max(os.sched_getaffinity(0))}, os.sched_getaffinity(0)):
             confine = lambda: os.sched_setaffinity(0, cpus)
-            alone = subprocess.run([PROBE, "attach", "place"], env=clean_environment(), capture_output=True, text=True, preexec_fn=confine,
+            alone = subprocess.run([PROBE, "attach", "locality"], env=clean_environment(), capture_output=True, text=True, preexec_fn=confine,
                                    timeout=harness.DEADLINE)
-            told = [tuple(map(int, line.split()[1:])) for line in alone.stdout.splitlines() if line.startswith("place")]
-            self.assertEqual(told, self.places(1, preexec_fn=confine), cpus)
+            told = [tuple(map(int, line.split()[1:])) for line in alone.stdout.splitlines() if line.startswith("locality")]
+            self.assertEqual(told, self.localities(1, preexec_fn=confine), cpus)
             self.assertNotEqual(told[0][4], ABSENT)
 
     def test_bound_by_the_real_machine(self):
         last = max(os.sched_getaffinity(0))
-        for place in self.places(1, "--bind-to", "hwthread", preexec_fn=lambda: os.sched_setaffinity(0, {last})):
-            self.assertEqual(place[4], last)
+        for locality in self.localities(1, "--bind-to", "hwthread", preexec_fn=lambda: os.sched_setaffinity(0, {last})):
+            self.assertEqual(locality[4], last)
 
     def test_plugins_stay_as_they_were(self):
         show = ("sh", "-c", "echo ${HWLOC_PLUGINS_PATH-unset}")

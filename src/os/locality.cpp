@@ -1,4 +1,4 @@
-#include "os/place.hpp"
+#include "os/locality.hpp"
 
 #include <bit>
 #include <fcntl.h>
