@@ -170,7 +170,7 @@ void Idler::yield(Lane& l) {
     (void)yielded(l, os::cycles() - before);
 }
 
-Idler::Next Idler::idle(bool crowded) {
+Idler::Step Idler::idle(bool crowded) {
     const uint64_t now = os::cycles(), passed = now - cycles_;
     bool taken = false;
     if (polls_ != 0 && yields_) {
@@ -184,23 +184,23 @@ Idler::Next Idler::idle(bool crowded) {
         const uint32_t more = polls_ - lane_.limits.spin_polls;
         // Reading the clock takes as long as a poll, so it is read at every eighth only.
         if (more % 8 == 0 || taken)
-            if (const Next next = look_at_clock(more == 0, crowded); next != Next::poll) return next;
+            if (const Step next = look_at_clock(more == 0, crowded); next != Step::poll) return next;
         if (yields_) {
             os::yield_cpu();
-            return Next::poll;
+            return Step::poll;
         }
     }
     os::pause_cpu();
-    return Next::poll;
+    return Step::poll;
 }
 
-Idler::Next Idler::look_at_clock(bool first, bool crowded) {
+Idler::Step Idler::look_at_clock(bool first, bool crowded) {
     now_ns_ = os::now_ns();
     if (began_ns_ == 0) began_ns_ = listened_ns_ = now_ns_;
     if (first) since_ns_ = now_ns_;
     if (now_ns_ - listened_ns_ >= listen_ns) {
         listened_ns_ = now_ns_;
-        return Next::listen;
+        return Step::listen;
     }
     const bool disturbed = is_disturbed(lane_, now_ns_);
     yields_ = !disturbed && !crowded && (lane_.limits.shared_cpus || lane_.threads);
@@ -208,7 +208,7 @@ Idler::Next Idler::look_at_clock(bool first, bool crowded) {
     uint64_t limit = lane_.limits.sleep_ns;
     if (disturbed && alone_spin_ns < limit) limit = alone_spin_ns;
     if ((crowded || (disturbed && lane_.limits.shared_cpus)) && shared_spin_ns < limit) limit = shared_spin_ns;
-    return now_ns_ - since_ns_ >= limit ? Next::sleep : Next::poll;
+    return now_ns_ - since_ns_ >= limit ? Step::sleep : Step::poll;
 }
 
 void Sleep::begin(Lane& l) {

@@ -242,11 +242,11 @@ private:
 // docs/experiments/010-neighbours.md, 027-turns.md
 struct Idler {
     // What the caller does next: poll again, sleep (see sleep_until_woken), or check whether mpiexec asks what it waits for.
-    enum class Next : uint8_t { poll, sleep, listen };
+    enum class Step : uint8_t { poll, sleep, listen };
     explicit Idler(Lane& l) : lane_(l) {}
     void moved() { polls_ = 0; }
     // Called after a poll that moved nothing. `crowded`: threads of this process that wait outnumber its CPUs.
-    Next idle(bool crowded = false);
+    Step idle(bool crowded = false);
     // Yields, and notes if that took long.
     static void yield(Lane&);
     // Whether another process took this CPU within the last 0.1 s.
@@ -254,7 +254,7 @@ struct Idler {
         return now_ns < l.disturbed_until.load(std::memory_order_relaxed);
     }
     uint64_t waited_ns() const { return now_ns_ - began_ns_; }  // at the last reading of the clock
-    static constexpr uint64_t listen_ns = 100'000'000;          // from one Next::listen to the next
+    static constexpr uint64_t listen_ns = 100'000'000;          // from one Step::listen to the next
 
 private:
     static constexpr uint64_t long_cycles = 2'000'000;          // 0.4 to 1 ms: less than a slice, more than several short ones
@@ -268,7 +268,7 @@ private:
     static void ask_for_short_slices();                         // once for each thread
     static bool yielded(Lane&, uint64_t cycles);
     static bool others_ran(Lane&);
-    Next look_at_clock(bool first, bool crowded);
+    Step look_at_clock(bool first, bool crowded);
 
     Lane& lane_;
     uint32_t polls_ = 0;

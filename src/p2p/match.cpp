@@ -21,7 +21,7 @@ constexpr uint32_t exact = 0, any_source = 1, any_tag = 2;
 // ---- posted receives ----
 
 // Where a posted receive is; `r` is null where there is none.
-struct Place {
+struct Position {
     Fifo* bucket;
     Link* before;
     Request* r;
@@ -52,8 +52,8 @@ WEFT_COLD void lengthen(Lane& l) {
 }
 
 // Finds the first receive of a key.
-Place find_posted(Lane& l, uint32_t context, int32_t rank, int32_t tag) {
-    Place at{&l.posted.bucket(lane::hash_of(context, rank, tag)), nullptr, nullptr};
+Position find_posted(Lane& l, uint32_t context, int32_t rank, int32_t tag) {
+    Position at{&l.posted.bucket(lane::hash_of(context, rank, tag)), nullptr, nullptr};
     uint32_t passed = 0;
     for (Link* n = at.bucket->head; n != nullptr; at.before = n, n = n->next, ++passed) {
         auto* r = static_cast<Request*>(n);
@@ -110,10 +110,10 @@ void number(LaneGuard& g, Request& r) {
 
 Request* match_any_posted(LaneGuard& g, const wire::Header& h) {
     Lane& l = g.lane;
-    Place best = find_posted(l, h.context, h.source, h.tag);
+    Position best = find_posted(l, h.context, h.source, h.tag);
     if (WEFT_UNLIKELY(l.wildcards != 0) && (best.r == nullptr || best.r->order() != 0))
         for (uint32_t kind = any_source; kind <= (any_source | any_tag); ++kind) {
-            const Place one = find_posted(l, h.context, kind & any_source ? obj::any_source : h.source,
+            const Position one = find_posted(l, h.context, kind & any_source ? obj::any_source : h.source,
                                           kind & any_tag ? obj::any_tag : h.tag);
             if (one.r != nullptr && (best.r == nullptr || one.r->order() < best.r->order())) best = one;
         }
@@ -127,7 +127,7 @@ Request* match_any_posted(LaneGuard& g, const wire::Header& h) {
 }
 
 Request* take_behind(LaneGuard& g, uint32_t context, int32_t source, int32_t tag, int64_t bytes) {
-    const Place at = find_posted(g.lane, context, source, tag);
+    const Position at = find_posted(g.lane, context, source, tag);
     const bool takes = at.r != nullptr && at.r->receives_plainly() && bytes <= at.r->count;
     if (takes) at.bucket->remove(at.r, at.before);
     if (WEFT_UNLIKELY(g.lane.posted.must_lengthen)) lengthen(g.lane);
@@ -135,7 +135,7 @@ Request* take_behind(LaneGuard& g, uint32_t context, int32_t source, int32_t tag
 }
 
 bool unlink_behind(LaneGuard& g, Request& r) {
-    const Place at = find_posted(g.lane, context_of(r), r.rank, r.tag);
+    const Position at = find_posted(g.lane, context_of(r), r.rank, r.tag);
     if (at.r == &r) at.bucket->remove(&r, at.before);
     if (WEFT_UNLIKELY(g.lane.posted.must_lengthen)) lengthen(g.lane);
     return at.r == &r;

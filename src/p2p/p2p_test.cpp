@@ -481,14 +481,14 @@ TEST(P2p, BesideOthersAWaitIsShort) {
     l->limits.spin_polls = 50;
     l->limits.sleep_ns = uint64_t{3600} * 1'000'000'000;
     lane::Idler first(*l);
-    EXPECT_EQ(first.idle(), lane::Idler::Next::poll);
+    EXPECT_EQ(first.idle(), lane::Idler::Step::poll);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_EQ(first.idle(), lane::Idler::Next::poll);
+    EXPECT_EQ(first.idle(), lane::Idler::Step::poll);
     EXPECT_TRUE(lane::Idler::is_disturbed(*l, os::now_ns()));
     l->disturbed_until = UINT64_MAX;  // however slow this machine is
     lane::Idler second(*l);
     int looks = 0;
-    while (second.idle() != lane::Idler::Next::sleep) ++looks;
+    while (second.idle() != lane::Idler::Step::sleep) ++looks;
     EXPECT_GE(looks, 49);
     l->close();
 }
@@ -538,9 +538,9 @@ TEST(P2p, AmongManyWaitingThreadsAWaitIsShort) {
     l->limits.sleep_ns = uint64_t{3600} * 1'000'000'000;
     lane::Idler idler(*l);
     for (int i = 0; i < 1000; ++i)   // a neighbour of this test ends them early, too
-        EXPECT_TRUE(idler.idle(false) != lane::Idler::Next::sleep || lane::Idler::is_disturbed(*l, os::now_ns()));
+        EXPECT_TRUE(idler.idle(false) != lane::Idler::Step::sleep || lane::Idler::is_disturbed(*l, os::now_ns()));
     int looks = 0;
-    while (idler.idle(true) != lane::Idler::Next::sleep) ++looks;
+    while (idler.idle(true) != lane::Idler::Step::sleep) ++looks;
     EXPECT_LT(looks, 1000);
     l->close();
 }

@@ -114,9 +114,9 @@ void progress_until(Process& p, Done&& done, const Request* blocking, Sleep&& sl
                 first.watchers.fetch_add(1, std::memory_order_relaxed);
                 p.waiting.fetch_add(1, std::memory_order_relaxed);
             }
-            const lane::Idler::Next next = idler.idle(p.waiting.load(std::memory_order_relaxed) > first.limits.cpus);
-            if (next == lane::Idler::Next::sleep) sleep(over);
-            else if (next == lane::Idler::Next::listen) {
+            const lane::Idler::Step next = idler.idle(p.waiting.load(std::memory_order_relaxed) > first.limits.cpus);
+            if (next == lane::Idler::Step::sleep) sleep(over);
+            else if (next == lane::Idler::Step::listen) {
                 check_wires(p);
                 if (!told) told = tell_if_asked(p, idler.waited_ns(), blocking);
             }

@@ -119,12 +119,12 @@ bool Sock::denied(const char* what) {
 // ---- sending
 
 // Connects to a peer; called again until it listens.
-bool Sock::call(int peer) {
+bool Sock::try_connect(int peer) {
     Out& o = out[peer];
-    const bool calling = o.calling;
-    o.calling = false;
+    const bool retry = o.retry;
+    o.retry = false;
     const bool connected = connect(peer, o);
-    if (o.calling != calling) calling_.fetch_add(o.calling ? 1 : -1, std::memory_order_relaxed);
+    if (o.retry != retry) retries_.fetch_add(o.retry ? 1 : -1, std::memory_order_relaxed);
     return connected;
 }
 
@@ -135,21 +135,21 @@ bool Sock::connect(int peer, Out& o) {
     if (fd < 0 && errno == EMFILE && os::raise_descriptor_limit()) fd = os::connect_abstract(name, false);
     if (fd < 0) {
         // It does not listen yet, or its backlog is full.
-        o.calling = errno == ECONNREFUSED || errno == EAGAIN;
-        return o.calling ? false : denied("cannot call another rank");
+        o.retry = errno == ECONNREFUSED || errno == EAGAIN;
+        return o.retry ? false : denied("cannot connect to another rank");
     }
     errno = EPERM;
     bool good = os::peer_is_same_user(fd) || denied("another user listens at a rank's name");
     if (good && o.waiting == nullptr) {
         o.waiting = make_datagram();
-        good = o.waiting != nullptr || denied("no memory to call another rank");
+        good = o.waiting != nullptr || denied("no memory to connect to another rank");
     }
     Hello hello{{}, me};
     memcpy(hello.secret, key_.secret, sizeof hello.secret);
     good = good && os::ask_for_buffer(fd, buffer_) >= buffer_ && os::send_now(fd, &hello, sizeof hello) == os::Sent::whole;
     if (!good) os::close_fd(&fd);
     o.fd = fd;
-    o.calling = !good;
+    o.retry = !good;
     return good;
 }
 
@@ -161,8 +161,8 @@ int64_t Sock::free_bytes(const Out& o) const {
 // False: again later.
 bool Sock::make_room(int peer) {
     Out& o = out[peer];
-    if (o.held || o.gone || (o.fd < 0 && !call(peer))) return false;
-    hear(o);
+    if (o.held || o.gone || (o.fd < 0 && !try_connect(peer))) return false;
+    read_credit(o);
     if (o.waiting_bytes != 0 || o.gone) return false;  // poll() sends it first
     const int64_t bytes = free_bytes(o);
     o.full = bytes <= 0;
@@ -200,7 +200,7 @@ void Sock::commit(int peer, Cell* c, const Header& h) {
         ++unsent_;
         more_.store(true, std::memory_order_relaxed);
         return;
-    case os::Sent::over: lose(o); return;
+    case os::Sent::over: drop_out(o); return;
     }
 }
 
@@ -213,7 +213,7 @@ bool Sock::send_waiting() {
         if (sent == os::Sent::later) continue;
         moved = true;
         if (sent == os::Sent::over) {
-            lose(o);
+            drop_out(o);
         } else {
             o.waiting_bytes = 0;
             --unsent_;
@@ -223,7 +223,7 @@ bool Sock::send_waiting() {
 }
 
 // The peer of `o` has ended: drops the datagram that waits for it.
-void Sock::lose(Out& o) {
+void Sock::drop_out(Out& o) {
     if (o.watched) os::unwatch(watcher_, o.fd);
     os::close_fd(&o.fd);
     if (o.waiting_bytes != 0) --unsent_;
@@ -235,16 +235,16 @@ void Sock::lose(Out& o) {
 }
 
 // Reads what the reader has reported of credit.
-void Sock::hear(Out& o) {
+void Sock::read_credit(Out& o) {
     char over;
     int64_t n;
     while ((n = os::receive_now(o.fd, &over, 1)) > 0) o.over_credit = over != 0;
-    if (n < 0) lose(o);
+    if (n < 0) drop_out(o);
 }
 
 bool Sock::within_credit(int peer) {
     Out& o = out[peer];
-    if (o.over_credit && !o.gone) hear(o);
+    if (o.over_credit && !o.gone) read_credit(o);
     return !o.over_credit;
 }
 
@@ -252,13 +252,13 @@ void Sock::tell_over_credit(int peer, bool over) {
     In* i = in[peer];
     if (i == nullptr) return;
     i->over = over;
-    say_credit(*i);
+    send_credit(*i);
 }
 
 // If the kernel does not take the byte, deliver() tries again after the next message of that peer.
-void Sock::say_credit(In& i) {
+void Sock::send_credit(In& i) {
     const char over = i.over;
-    if (i.fd < 0 || os::send_now(i.fd, &over, 1) != os::Sent::later) i.told = i.over;
+    if (i.fd < 0 || os::send_now(i.fd, &over, 1) != os::Sent::later) i.reported = i.over;
 }
 
 // ---- receiving
@@ -269,7 +269,7 @@ bool Sock::receive(In& i) {
         const int64_t n = os::receive_now(i.fd, arrived_, sizeof *arrived_);
         if (n == 0) return false;
         if (n > 0 && i.peer < 0) {
-            if (!introduce(i, n)) end(i);
+            if (!identify(i, n)) end(i);
             continue;
         }
         if (n > 0 && is_message(*arrived_, n)) {
@@ -282,7 +282,7 @@ bool Sock::receive(In& i) {
 }
 
 // Reads the first datagram. False unless it holds the secret and a rank that has not connected before.
-bool Sock::introduce(In& i, int64_t bytes) {
+bool Sock::identify(In& i, int64_t bytes) {
     Hello h;
     memcpy(&h, arrived_, sizeof h);
     if (bytes != sizeof h || memcmp(h.secret, key_.secret, sizeof h.secret) != 0 || h.rank < 0 || h.rank >= ranks || in[h.rank] != nullptr)
@@ -327,17 +327,17 @@ void Sock::drop_kept(In& i) {
     --kept_;
 }
 
-void Sock::ask(uint64_t now) {
+void Sock::read_events(uint64_t now) {
     constexpr int at_once = 64;
     void* tags[at_once];
-    asked_ = now;
+    events_read_ = now;
     const int n = os::take_news(watcher_, tags, at_once);
-    if (n == at_once) asked_ = 0;
+    if (n == at_once) events_read_ = 0;
     for (int k = 0; k < n; ++k) {
-        if (tags[k] == this) callers_wait_ = true;
+        if (tags[k] == this) accept_due_ = true;
         else if (tags[k] != nullptr) activate(*static_cast<In*>(tags[k]));  // null: room for sending, which make_room() finds
     }
-    if (WEFT_UNLIKELY(callers_wait_)) accept_all();
+    if (WEFT_UNLIKELY(accept_due_)) accept_all();
 }
 
 void Sock::accept_all() {
@@ -345,8 +345,8 @@ void Sock::accept_all() {
         int fd = os::accept_now(listener_);
         if (fd < 0 && errno == EMFILE && os::raise_descriptor_limit()) continue;
         if (fd < 0) {
-            callers_wait_ = errno != EAGAIN;
-            if (callers_wait_) (void)denied("cannot accept another rank's call");
+            accept_due_ = errno != EAGAIN;
+            if (accept_due_) (void)denied("cannot accept another rank's connection");
             return;
         }
         if (os::peer_is_same_user(fd)) admit(fd);
@@ -357,7 +357,7 @@ void Sock::accept_all() {
 void Sock::admit(int fd) {
     auto* i = static_cast<In*>(aligned_alloc(64, sizeof(In)));
     if (i == nullptr || !os::watch(watcher_, fd, os::News::readable, i)) {
-        (void)denied("no memory for another rank's call");
+        (void)denied("no memory for another rank's connection");
         free(i);
         os::close_fd(&fd);
         return;
@@ -365,7 +365,7 @@ void Sock::admit(int fd) {
     i->fd = fd;
     i->peer = -1;
     i->kept_bytes = 0;
-    i->active = i->over = i->told = false;
+    i->active = i->over = i->reported = false;
     i->next_in = all_in_;
     all_in_ = i;
     activate(*i);
@@ -386,18 +386,18 @@ uint32_t Sock::sleep_prepare() {
         os::clear_event(event_);
         if (wakes_ >= 0) os::clear_wakes(wakes_);
     }
-    // Room is watched only during a sleep. asked_ = 0: the caller's poll reads epoll, so that old events do not end the sleep.
+    // Room is watched only during a sleep. events_read_ = 0: the caller's poll reads epoll, so that old events do not end the sleep.
     for (int p = 0; p < ranks; ++p)
         if (out[p].full && !out[p].watched) out[p].watched = os::watch(watcher_, out[p].fd, os::News::writable, nullptr);
-    asked_ = 0;
+    events_read_ = 0;
     return 0;
 }
 
 void Sock::sleep(uint32_t, uint32_t timeout_us) {
     // Nothing reports that a rank has begun to listen, so the sleep is short while a connect() has to be tried again.
-    constexpr uint32_t between_calls_us = 1000;
-    const bool calling = calling_.load(std::memory_order_relaxed) != 0;
-    os::wait_for_any(watcher_, event_, wakes_, calling && timeout_us > between_calls_us ? between_calls_us : timeout_us);
+    constexpr uint32_t between_retries_us = 1000;
+    const bool retries = retries_.load(std::memory_order_relaxed) != 0;
+    os::wait_for_any(watcher_, event_, wakes_, retries && timeout_us > between_retries_us ? between_retries_us : timeout_us);
 }
 
 void Sock::wake(int peer) const {

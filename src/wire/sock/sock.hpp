@@ -46,7 +46,7 @@ struct Sock {
         uint32_t waiting_bytes;  // committed, but refused by the kernel; 0: none
         bool held;               // sends are queued for this peer, so reserve() returns null
         bool over_credit;        // as the reader reported last
-        bool calling;            // the last connect() failed: the peer does not listen yet, or its backlog is full
+        bool retry;              // the last connect() failed: the peer does not listen yet, or its backlog is full
         bool full;               // the last reserve() found no room
         bool watched;            // epoll reports when there is room
         bool gone;               // the peer has closed its end
@@ -58,7 +58,7 @@ struct Sock {
         int peer;                // -1 until the first datagram, which names the rank, has come
         uint32_t kept_bytes;     // of the message that the sink refused; 0: none
         bool active;
-        bool over, told;         // whether the peer is over its credit; what was reported to it last
+        bool over, reported;       // whether the peer is over its credit; what was reported to it last
         In* next_in;             // in all_in_
         Datagram kept;           // memory that is touched only when needed
     };
@@ -101,7 +101,7 @@ struct Sock {
     template <class S>
     bool poll(S&& sink) {
         const uint64_t now = os::cycles();
-        if (active_.empty() || now - asked_ >= between_asks) ask(now);
+        if (active_.empty() || now - events_read_ >= between_reads) read_events(now);
         bool moved = false;
         Link* before = nullptr;
         for (Link *n = active_.head, *next; n != nullptr; n = next) {
@@ -149,7 +149,7 @@ struct Sock {
     static constexpr int64_t cost(size_t bytes) { return 2 * static_cast<int64_t>(bytes) + 1024; }
 
 private:
-    static constexpr uint64_t between_asks = 16384;   // cycles: 3 to 8 us
+    static constexpr uint64_t between_reads = 16384;   // cycles: 3 to 8 us
     static constexpr int32_t room_at_once = 128 * 1024;
 
     template <class S>
@@ -166,29 +166,29 @@ private:
             }
         }
         if (again) drop_kept(i);
-        if (WEFT_UNLIKELY(i.over != i.told)) say_credit(i);
+        if (WEFT_UNLIKELY(i.over != i.reported)) send_credit(i);
         return true;
     }
     bool receive(In& i);
-    bool introduce(In& i, int64_t bytes);
+    bool identify(In& i, int64_t bytes);
     void end(In& i);
     void leave(In& i, Link* before);
     WEFT_COLD void keep(In& i);
     void drop_kept(In& i);
-    void say_credit(In& i);
-    void ask(uint64_t now);
+    void send_credit(In& i);
+    void read_events(uint64_t now);
     WEFT_COLD void accept_all();
     void admit(int fd);
     void activate(In& i);
     void after_poll(bool moved);
 
-    WEFT_COLD bool call(int peer);
+    WEFT_COLD bool try_connect(int peer);
     bool connect(int peer, Out& o);
     bool make_room(int peer);
     int64_t free_bytes(const Out& o) const;
-    void hear(Out& o);
+    void read_credit(Out& o);
     bool send_waiting();
-    void lose(Out& o);
+    void drop_out(Out& o);
     bool denied(const char* what);
 
     Key key_{};
@@ -201,12 +201,12 @@ private:
     Fifo active_;
     In* last_ = nullptr;                 // delivered the last message; stays active
     In* all_in_ = nullptr;
-    uint64_t asked_ = 0;                 // when epoll was read last, in cycles
+    uint64_t events_read_ = 0;                 // when epoll was read last, in cycles
     int unsent_ = 0, kept_ = 0;          // peers with a datagram that waits; with a message that the sink refused
-    bool callers_wait_ = false;          // connections wait to be accepted
+    bool accept_due_ = false;          // connections wait to be accepted
     const char* denied_ = nullptr;       // what the system denied
     int why_ = 0;                        // its errno
-    std::atomic<int> calling_{0};        // peers with Out::calling
+    std::atomic<int> retries_{0};        // peers with Out::retry
     std::atomic<int> asleep_{0};
     std::atomic<bool> more_{false};      // a poll may find something that epoll will not report again
 };

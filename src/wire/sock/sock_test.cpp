@@ -297,7 +297,7 @@ TEST(Sock, OverCreditIsToldWithoutTheOthersPoll) {
     }
     // Changed more often than the way back has room for, while nobody listens: the last word arrives, with the next message.
     for (int i = 0; i <= 2000; ++i) j[1].tell_over_credit(0, i % 2 == 0);
-    EXPECT_FALSE(j[1].in[0]->told);
+    EXPECT_FALSE(j[1].in[0]->reported);
     (void)j[0].within_credit(1);
     for (int i = 0; i < 300; ++i) {
         ASSERT_TRUE(send(j[0], 1, static_cast<int>(got.size())));
@@ -663,7 +663,7 @@ TEST(Sock, WhatIsLeftDoesNotKeepAwakeAndWhatComesDoes) {
     Job j(2);
     std::vector<Got> got;
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(send(j[0], 1, i));
-    EXPECT_FALSE(j[1].poll(Sink{&got, false}));  // answers the call
+    EXPECT_FALSE(j[1].poll(Sink{&got, false}));  // accepts the connection
     for (int round = 5; round < 10; ++round) {
         const uint32_t word = j[1].sleep_prepare();
         EXPECT_FALSE(j[1].poll(Sink{&got, false}));
