@@ -52,7 +52,7 @@ bool Arrivals::stay_without_memory(int peer, int64_t bytes) {
 bool Arrivals::arrive_eager(int peer, const Header& h, const char* payload) {
     Request* r = match_posted(g, h);
     const bool ack = (h.flags & wants_ack) != 0;
-    const int skip = ack ? 8 : 0;
+    const int skip = ack ? ack_bytes : 0;
     const int64_t bytes = h.bytes - skip;
     const uint64_t send = ack ? read<uint64_t>(payload) : 0;
     if (r != nullptr) {

@@ -113,13 +113,14 @@ void make_room(LaneGuard& g, Request& r) {
 
 Err give_slow(Process& p, Comm& c, Buffer b, Envelope e) {
     Request r{};
+    Lane& l = lane_of(p, c, e.tag, Direction::send);
     {
-        LaneGuard g(lane_of(p, c, e.tag, Direction::send));
+        LaneGuard g(l);
         WEFT_TRY(check_buffer(g.lane, b.base));
         prepare(r, c, b, e.rank, e.tag, 0);
         WEFT_TRY(start_give(g, r));
     }
-    r.lane = c.lane->number();
+    r.lane = l.number();
     wait(p, r);
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
 }
@@ -152,7 +153,7 @@ Err take_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
         sole = l.posted_count <= 1;
     }
     if (from.way == obj::Route::shm) poll_for(p, l, r, from.index, false, sole);
-    r.lane = c.lane->number();
+    r.lane = l.number();
     wait(p, r);
     fill(s, r.rank, r.tag, r.count);
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;

@@ -1,5 +1,5 @@
-// Reports what this rank waits for, as text: the answer to mpiexec when a job reaches its time limit. Of this file only
-// progress_once() is on the path of a message. The lists are read under the guard, and reported with no lock held.
+#include "p2p/pending.hpp"
+
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -7,8 +7,8 @@
 #include "boot/boot.hpp"
 #include "obj/group.hpp"
 #include "os/callers.hpp"
-#include "os/clock.hpp"
-#include "p2p/progress.hpp"
+#include "p2p/lanes.hpp"
+#include "p2p/match.hpp"
 
 namespace weft::p2p {
 namespace {
@@ -179,36 +179,6 @@ bool tell_if_asked(Process& p, uint64_t waited_ns, const Request* blocking, bool
     add_all(&text, p, "arrived, not received: ", found.messages, found.messages_count);
     boot::answer(p.job, text.bytes);
     return true;
-}
-
-namespace {
-
-// A thread's nonblocking calls since one of them last moved something.
-struct Polling {
-    static constexpr uint32_t per_look = 64;   // polls per reading of the clock, which costs as much as a poll
-    uint32_t polls;
-    bool told;
-    uint64_t since_ns, listened_ns;   // 0: not begun
-};
-thread_local constinit Polling polling{};
-
-WEFT_COLD void listen(Process& p) {
-    const uint64_t now = os::now_ns();
-    if (polling.since_ns == 0) polling.since_ns = polling.listened_ns = now;
-    if (polling.told || now - polling.listened_ns < lane::Idler::listen_ns) return;
-    polling.listened_ns = now;
-    polling.told = tell_if_asked(p, now - polling.since_ns, nullptr, true);
-}
-
-}  // namespace
-
-bool progress_once(Process& p, Lane* home) {
-    if (progress(p, home, polling.polls)) {
-        polling.since_ns = 0;
-        return true;
-    }
-    if (WEFT_UNLIKELY(++polling.polls % Polling::per_look == 0)) listen(p);
-    return false;
 }
 
 }  // namespace weft::p2p

@@ -76,6 +76,23 @@ bool run_hooks(Process& p) {
     return moved;
 }
 
+// A thread's nonblocking calls since one of them last moved something.
+struct Polling {
+    static constexpr uint32_t per_look = 64;   // polls per reading of the clock, which costs as much as a poll
+    uint32_t polls;
+    bool told;
+    uint64_t since_ns, listened_ns;   // 0: not begun
+};
+thread_local constinit Polling polling{};
+
+WEFT_COLD void listen(Process& p) {
+    const uint64_t now = os::now_ns();
+    if (polling.since_ns == 0) polling.since_ns = polling.listened_ns = now;
+    if (polling.told || now - polling.listened_ns < lane::Idler::listen_ns) return;
+    polling.listened_ns = now;
+    polling.told = tell_if_asked(p, now - polling.since_ns, nullptr, true);
+}
+
 }  // namespace
 
 bool progress(Process& p) { return progress(p, nullptr, 0); }
@@ -93,6 +110,15 @@ bool progress(Process& p, Lane* home, uint64_t failed) {
     }
     if (WEFT_UNLIKELY(p.hook_work.load(std::memory_order_relaxed) != 0)) moved |= run_hooks(p);
     return moved;
+}
+
+bool progress_once(Process& p, Lane* home) {
+    if (progress(p, home, polling.polls)) {
+        polling.since_ns = 0;
+        return true;
+    }
+    if (WEFT_UNLIKELY(++polling.polls % Polling::per_look == 0)) listen(p);
+    return false;
 }
 
 int lanes_to_watch(Process& p, Home home, Lane** to, uint32_t* timeout_us) {

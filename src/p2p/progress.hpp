@@ -4,9 +4,9 @@
 #include "lane/lane.hpp"
 #include "obj/process.hpp"
 #include "p2p/deliver.hpp"
+#include "p2p/pending.hpp"
 #include "p2p/protocol.hpp"
 #include "p2p/queue.hpp"
-#include "type/predefined.hpp"
 
 namespace weft::p2p {
 
@@ -50,44 +50,8 @@ bool send_upper(LaneGuard&, int peer, int n, const void* payload, int bytes);
 inline void begin_work(Process& p) { p.hook_work.fetch_add(1, std::memory_order_relaxed); }
 inline void end_work(Process& p) { p.hook_work.fetch_sub(1, std::memory_order_relaxed); }
 
-// mpiexec asks all ranks what they wait for when a job reaches its time limit. If it has asked, answers for this thread, which has
-// waited for `waited_ns` (in one call, or `again`: in many); the first thread also lists all that is pending. True if it answered.
-WEFT_COLD bool tell_if_asked(Process&, uint64_t waited_ns, const Request* blocking, bool again = false);
-
 // Ends the job if the system has denied a wire something that it needs: a rank would wait for ever.
 WEFT_COLD void check_wires(Process&);
-
-// While an object of this class lives, tell_if_asked() reports that this thread probes for such a message.
-class Probing {
-public:
-    template <class Envelope>
-    Probing(const obj::Comm& c, const Envelope& e) : comm(&c), rank(e.rank), tag(e.tag), collective(e.coll == obj::Request::coll), before_(now) { now = this; }
-    ~Probing() { now = before_; }
-    Probing(const Probing&) = delete;
-    Probing& operator=(const Probing&) = delete;
-    const obj::Comm* comm;
-    int32_t rank, tag;
-    bool collective;
-    static thread_local constinit const Probing* now;
-
-private:
-    const Probing* before_;
-};
-
-// The same for a thread that waits, without a message, for another member of a communicator to come to a collective.
-class AwaitingMember {
-public:
-    AwaitingMember(const obj::Comm& c, const int32_t& member) : comm(c), rank(member), before_(now) { now = this; }
-    ~AwaitingMember() { now = before_; }
-    AwaitingMember(const AwaitingMember&) = delete;
-    AwaitingMember& operator=(const AwaitingMember&) = delete;
-    const obj::Comm& comm;
-    const int32_t& rank;   // changes while the thread waits
-    static thread_local constinit const AwaitingMember* now;
-
-private:
-    const AwaitingMember* before_;
-};
 
 // Where a wait looks: at `lane` first, where that is not null. `alone`: nothing that comes by another lane can end the wait.
 struct Home {
@@ -139,41 +103,5 @@ void progress_until(Process& p, Done&& done, const Request* blocking = nullptr, 
         lane::sleep_until_woken(lanes, n, timeout_us, [&] { return progress(p, home.lane, rounds_at_home - 1) || (over = done()); });
     }, home);
 }
-
-// Makes `b`, which is dense, the buffer of `r`, as a count of bytes without a reference on its type. The caller sets Request::flat.
-WEFT_INLINE void set_bytes(Request& r, const type::Buffer& b) {
-    r.buf = b.base;
-    r.count = type::bytes_of(b);
-    r.type = &type::byte_type();
-}
-// Makes any `b` the buffer of `r`; returns the flag to set.
-inline uint16_t set_buffer(Request& r, const type::Buffer& b) {
-    if (type::is_dense(*b.type)) {
-        set_bytes(r, b);
-        return Request::flat;
-    }
-    r.buf = b.base;
-    r.count = b.count;
-    r.type = b.type;
-    return 0;
-}
-// Fills in all of a send or receive that is about to start but its id. No references are taken.
-inline void prepare(Request& r, obj::Comm& c, const type::Buffer& b, int32_t rank, int32_t tag, int flags) {
-    r.kind = Kind::request;
-    r.state.store(Request::pending, std::memory_order_relaxed);
-    r.protocol = Protocol::queued;
-    r.error = 0;
-    r.comm = &c;
-    r.flags = static_cast<uint16_t>(flags | set_buffer(r, b));
-    r.rank = rank;
-    r.tag = tag;
-}
-// Reports why the complete `r` failed, and returns its error. `bytes`: the size of its buffer.
-Err why_failed(const Request& r, int64_t bytes);
-// A request from the lane's pool, with its references taken; null when out of memory.
-Request* make_request(LaneGuard&, obj::Comm&, type::Buffer, int32_t rank, int32_t tag, uint16_t flags);
-void free_request_block(LaneGuard&, Request& r);
-// The same for a persistent send or receive (persistent.hpp).
-void free_persistent(LaneGuard&, Request& r);
 
 }  // namespace weft::p2p

@@ -17,7 +17,7 @@
 
 namespace weft::p2p {
 
-enum Cells : uint8_t { eager = 1, eager_first, eager_next, rts, cts, rndv_data, ssend_ack, given };
+enum CellKind : uint8_t { eager = 1, eager_first, eager_next, rts, cts, rndv_data, ssend_ack, given };
 
 // Kinds of upper layers' messages (windows, partitions), dispatched by Process::arrivals; see progress.hpp.
 inline constexpr uint8_t first_upper_kind = 16, upper_kinds = obj::Process::max_arrivals;
@@ -56,7 +56,7 @@ struct Given {
 };
 // Writes a payload to a cell; returns the header to commit it with.
 template <class T>
-wire::Header put(wire::Cell* c, Cells kind, const T& q) {
+wire::Header put(wire::Cell* c, CellKind kind, const T& q) {
     memcpy(c->payload, &q, sizeof q);
     return wire::Header{kind, sizeof q, 0, 0, 0, 0};
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/copy.hpp"
 #include "p2p/progress.hpp"
+#include "p2p/requests.hpp"
 #include "type/predefined.hpp"
 
 namespace weft::p2p {
@@ -10,7 +11,7 @@ namespace weft::p2p {
 Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
 
 // Whether `n`, which has arrived, is still the next message of `in`, is inline without an SSEND_ACK (or of another kind), and matches.
-WEFT_INLINE bool is_match(LaneGuard&, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n, Cells kind = eager) {
+WEFT_INLINE bool is_match(LaneGuard&, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n, CellKind kind = eager) {
     // Kind, flags and source in one comparison; turn and number of bytes are masked out.
     const uint64_t want = wire::Cell::pack(wire::Header{kind, 0, 0, e.rank, 0, 0});
     return WEFT_LIKELY(in.head.load(std::memory_order_relaxed) == n.index && (n.word & ~uint64_t{0xff00ff}) == want &&
@@ -18,7 +19,7 @@ WEFT_INLINE bool is_match(LaneGuard&, const Comm& c, Envelope e, const wire::shm
 }
 
 // The same, if no receive is posted and no unexpected message is queued.
-WEFT_INLINE bool is_wanted(LaneGuard& g, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n, Cells kind = eager) {
+WEFT_INLINE bool is_wanted(LaneGuard& g, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n, CellKind kind = eager) {
     lane::Lane& l = g.lane;
     return WEFT_LIKELY((l.unexpected_count.load(std::memory_order_relaxed) | l.posted_count) == 0) && is_match(g, c, e, in, n, kind);
 }

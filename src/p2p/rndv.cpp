@@ -6,6 +6,7 @@
 #include "heap/mapped.hpp"
 #include "os/memory.hpp"
 #include "p2p/progress.hpp"
+#include "type/predefined.hpp"
 
 namespace weft::p2p {
 

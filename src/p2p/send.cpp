@@ -91,17 +91,18 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
     const obj::Route& to = c.routes[e.rank];
     const int64_t bytes = b.bytes();
     Request r{};
+    Lane& l = lane_of(p, c, e.tag, Direction::send);
     {
-        LaneGuard g(lane_of(p, c, e.tag, Direction::send));
+        LaneGuard g(l);
         if (m != Mode::synchronous && send_chunk(g, to, c, b, bytes, e)) return Err::ok;
-        const Protocol chosen = choose(g.lane, to, b, bytes, m == Mode::synchronous, Call::blocking);
+        const Protocol chosen = choose(l, to, b, bytes, m == Mode::synchronous, Call::blocking);
         if (chosen == Protocol::bad) return no_such_rank(e.rank);
         if (!needs_request(chosen) && send_whole(g, to, chosen, c, b, bytes, e)) return Err::ok;
         prepare(r, c, b, e.rank, e.tag, e.coll | (m == Mode::synchronous ? Request::sync : 0));
         r.protocol = chosen;
         push_or_queue(g, to.peer, r);
     }
-    r.lane = c.lane->number();
+    r.lane = l.number();
     wait(p, r);
     return r.error != 0 ? why_failed(r, bytes) : Err::ok;
 }

@@ -90,10 +90,7 @@ WEFT_INLINE Err send(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
 }
 
 WEFT_INLINE Err isend(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {
-    if (m != Mode::synchronous && WEFT_LIKELY(send_inline(p, c, b, e))) {
-        *out = &p.sent_request;
-        return Err::ok;
-    }
+    if (m != Mode::synchronous && WEFT_LIKELY(isend_inline(p, c, b, e, out))) return Err::ok;
     return isend_slow(p, c, b, e, m, out);
 }
 
