@@ -104,7 +104,6 @@ TEST(Lane, NoMessageIsSleptThroughWithBothWires) {
             peers[r][to].wire = r < 2 && to < 2 ? lane::Peer::shm : lane::Peer::sock;
         }
         ranks[r] = std::make_unique<Lane>();
-        ranks[r]->limits.spin_polls = 1;
         ASSERT_EQ(ranks[r]->open(peers[r], 3, r, r < 2 ? static_cast<char*>(memory.get()) : nullptr, true, &key), Err::ok);
     }
     constexpr int rounds = 2000;
