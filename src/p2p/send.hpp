@@ -15,8 +15,9 @@ Err start_send(LaneGuard&, Request& r);
 
 // Who sends: a blocking call; a nonblocking one; the queue of a peer, whose first message it is.
 enum class Call : uint8_t { blocking, nonblocking, queue };
-// Chooses the protocol of a message of `bytes` bytes that is not sent by send_inline(). The only place where its size is compared with
-// thresholds, once per message; `queued` says that other sends wait for the peer, and the choice is made when this one is their first.
+// Chooses the protocol of a message of `bytes` bytes that the short paths, of an inline message and of one chunk, have left. All other
+// thresholds are compared with its size here, once per message: Protocol::queued says that other sends wait for the peer, and the choice
+// is made when this one is their first.
 Protocol choose(Lane&, const obj::Route& to, const Buffer&, int64_t bytes, bool sync, Call);
 
 // ≤ 45 instructions, no call, one release store. False: nothing happened, take the slow path.
