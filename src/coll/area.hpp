@@ -112,6 +112,7 @@ struct Share {
     }
 
     Watch lines_of(uint64_t n) const { return {reinterpret_cast<const char*>(&line(n, 0)), n, 0, ranks, me}; }
+    Watch lines_before(uint64_t n, int32_t end) const { return {reinterpret_cast<const char*>(&line(n, 0)), n, 0, end, me}; }
     Watch line_of(uint64_t n, int32_t i) const { return {reinterpret_cast<const char*>(&line(n, 0)), n, i, i + 1, -1}; }
     Watch marks_of(uint64_t value) const { return {base + layout.marks(), value, 0, ranks, me}; }
     Watch mark_of(int32_t i, uint64_t value) const { return {base + layout.marks(), value, i, i + 1, -1}; }

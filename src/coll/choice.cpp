@@ -30,6 +30,14 @@ constexpr Row table[] = {
     {Operation::allgather, any, true, {slot, slot + 1, 128 * KiB}},
     {Operation::alltoall, any, false, {slot, no_end, none}},
     {Operation::alltoall, any, true, {slot, slot + 1, 1024 * KiB}},
+    {Operation::gather, any, false, {slot, no_end, none}},
+    {Operation::gather, any, true, {slot, no_end, none}},
+    {Operation::scatter, any, false, {slot, no_end, none}},
+    {Operation::scatter, any, true, {slot, no_end, none}},
+    {Operation::reduce_scatter, any, false, {slot, no_end, none}},
+    {Operation::reduce_scatter, any, true, {slot, no_end, none}},
+    {Operation::scan, any, false, {slot, no_end, none}},
+    {Operation::scan, any, true, {slot, no_end, none}},
 };
 
 }  // namespace

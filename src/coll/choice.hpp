@@ -8,11 +8,12 @@ namespace weft::coll {
 // Values of WEFT_COLL.
 enum class Forced : uint8_t { no, messages, lines, stages };
 
-enum class Operation : uint8_t { barrier, bcast, reduce, allreduce, allgather, alltoall };
-inline constexpr int n_operations = 6;
+enum class Operation : uint8_t { barrier, bcast, reduce, allreduce, allgather, alltoall, gather, scatter, reduce_scatter, scan };
+inline constexpr int n_operations = 10;
 
 // With an area: up to `lines_most` bytes by lines and slots, from `stages_least` to `stages_most` by staging memory, else by messages.
-// Bytes of the whole vector; of one member's block for allgather, of all that a member sends for alltoall. -1: never.
+// Bytes of the whole vector; of one member's block (of the largest, where they differ) for gather and allgather, of all that a member
+// sends for alltoall, that the root sends for scatter. -1: never.
 struct Limits {
     int64_t lines_most, stages_least, stages_most;
 };

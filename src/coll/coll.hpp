@@ -131,6 +131,10 @@ bool try_lines(Process&, Share&, const Reduce&, Err*);
 bool try_lines(Process&, Share&, const Allreduce&, Err*);
 bool try_lines(Process&, Share&, const Allgather&, Err*);
 bool try_lines(Process&, Share&, const Alltoall&, Err*);
+bool try_lines(Process&, Share&, const Gather&, Err*);
+bool try_lines(Process&, Share&, const Scatter&, Err*);
+bool try_lines(Process&, Share&, const ReduceScatter&, Err*);
+bool try_lines(Process&, Share&, const Scan&, Err*);
 
 // One call in its three forms.
 template <class A> Err blocking(Process& p, Comm& c, const A& a) {

@@ -83,18 +83,20 @@ struct Fold {
         kernel = op::kernel_of(op, *b.type);
         return kernel != nullptr || op::check(op, *b.type) == Err::ok;
     }
-    // Combined in the members' order, from the last one on: the same bits wherever it is done.
-    WEFT_INLINE Err into(const Buffer& result, const Share& s, uint64_t n) const {
-        const int64_t bytes = result.bytes(), step = bytes <= Line::room ? line_bytes : Layout::slot_bytes;
-        const char* at = (bytes <= Line::room ? s.line(n, 0).data : s.slot(n, 0)) + (s.ranks - 1) * step;
-        move(result.base, at, bytes);
-        for (int32_t i = s.ranks - 1; i > 0; i--) {
+    // Combines those of members [0, end) in their order, from the last one on: the same bits wherever it is done. `result` is a part of
+    // the vector, `from` bytes behind the start of one that has `all`.
+    WEFT_INLINE Err into(const Buffer& result, const Share& s, uint64_t n, int32_t end, int64_t from, int64_t all) const {
+        const int64_t step = all <= Line::room ? line_bytes : Layout::slot_bytes;
+        const char* at = (all <= Line::room ? s.line(n, 0).data : s.slot(n, 0)) + from + (end - 1) * step;
+        move(result.base, at, result.bytes());
+        for (int32_t i = end - 1; i > 0; i--) {
             at -= step;
             if (WEFT_LIKELY(kernel != nullptr)) kernel(at, result.base, result.count);
             else WEFT_TRY(op::apply(op, at, result.base, result.count, *result.type));
         }
         return Err::ok;
     }
+    WEFT_INLINE Err into(const Buffer& result, const Share& s, uint64_t n) const { return into(result, s, n, s.ranks, 0, result.bytes()); }
 };
 
 Buffer operand(const void* send, const Buffer& recv) {
@@ -156,16 +158,99 @@ bool try_lines(Process& p, Share& s, const Allreduce& a, Err* e) {
     return true;
 }
 
+namespace {
+
+// The largest of all members' blocks: all know it.
+int64_t largest(const Blocks& b, int32_t members) {
+    if (!b.counts) return b.count * b.type->size;
+    int64_t count = 0;
+    for (int32_t i = 0; i < members; i++) count = b.counts[i] > count ? b.counts[i] : count;
+    return count * b.type->size;
+}
+
+}  // namespace
+
 bool try_lines(Process& p, Share& s, const Allgather& a, Err* e) {
-    const Buffer own = a.recv.at(s.me);
-    const int64_t bytes = own.bytes();
-    if (a.recv.counts || a.recv.in_place() || !is_small(s, Operation::allgather, bytes)) return false;
+    if (a.recv.in_place() || a.recv.types != nullptr || !is_small(s, Operation::allgather, largest(a.recv, s.ranks))) return false;
     const uint64_t n = next_call(p, s);
-    publish(p, s, n, in_place(a.send.base) ? own : a.send, bytes);
+    const Buffer own = a.recv.at(s.me);
+    publish(p, s, n, in_place(a.send.base) ? own : a.send, own.bytes());
     wait_for_all(p, s, n);
-    for (int32_t i = 0; i < s.ranks; i++)
-        if (i != s.me || !in_place(a.send.base)) get(a.recv.at(i), s.data(n, i), bytes);
+    for (int32_t i = 0; i < s.ranks; i++) {
+        const Buffer to = a.recv.at(i);
+        if (i != s.me || !in_place(a.send.base)) get(to, s.data(n, i), to.bytes());
+    }
     *e = Err::ok;
+    return true;
+}
+
+// Equal blocks alone: of others the root alone knows the sizes.
+bool try_lines(Process& p, Share& s, const Gather& a, Err* e) {
+    const bool root = a.root == s.me, place = in_place(a.send.base);
+    if (!a.equal || a.root < 0 || a.root >= s.ranks || (root ? a.recv.in_place() : place)) return false;
+    const int64_t block = root ? a.recv.count * a.recv.type->size : a.send.bytes();
+    if (!is_small(s, Operation::gather, block)) return false;
+    const uint64_t n = next_marked_call(p, s);
+    *e = Err::ok;
+    if (!root) {
+        publish(p, s, n, a.send, block);
+    } else {
+        if (!place) copy_now(a.send, a.recv.at(s.me));
+        s.wait(p, s.lines_of(n));
+        for (int32_t i = 0; i < s.ranks; i++)
+            if (i != s.me) get(a.recv.at(i), s.data(n, i), block);
+    }
+    s.set_mark(p, Share::mark_done(n));
+    return true;
+}
+
+bool try_lines(Process& p, Share& s, const Scatter& a, Err* e) {
+    const bool root = a.root == s.me, place = in_place(a.recv.base);
+    if (!a.equal || a.root < 0 || a.root >= s.ranks || (root ? a.send.in_place() : place)) return false;
+    const int64_t block = root ? a.send.count * a.send.type->size : a.recv.bytes(), bytes = block * s.ranks;
+    if (!is_small(s, Operation::scatter, bytes)) return false;
+    const uint64_t n = next_marked_call(p, s);
+    *e = Err::ok;
+    if (root) {
+        publish(p, s, n, Row{a.send.base, a.send.count, a.send.type}.run(0, s.ranks), bytes);
+        if (!place) copy_now(a.send.at(s.me), a.recv);
+    } else {
+        s.wait(p, s.line_of(n, a.root));
+        get(a.recv, static_cast<const char*>(s.data(n, a.root)) + s.me * block, block);
+    }
+    s.set_mark(p, Share::mark_done(n));
+    return true;
+}
+
+bool try_lines(Process& p, Share& s, const ReduceScatter& a, Err* e) {
+    int64_t before = s.me * a.recv.count, total = s.ranks * a.recv.count;
+    if (a.counts) {
+        before = total = 0;
+        for (int32_t i = 0; i < s.ranks; i++) {
+            if (i == s.me) before = total;
+            total += a.counts[i];
+        }
+    }
+    const Buffer all = operand(a.send, {a.recv.base, total, a.recv.type});
+    const Buffer mine{a.recv.base, a.counts ? a.counts[s.me] : a.recv.count, a.recv.type};
+    Fold fold{*a.op};
+    if (in_place(a.recv.base) || !fold.can(s, Operation::reduce_scatter, all)) return false;
+    const uint64_t n = next_call(p, s);
+    publish(p, s, n, all, all.bytes());
+    wait_for_all(p, s, n);
+    *e = mine.count == 0 ? Err::ok : fold.into(mine, s, n, s.ranks, before * mine.type->size, all.bytes());
+    return true;
+}
+
+bool try_lines(Process& p, Share& s, const Scan& a, Err* e) {
+    const int32_t end = a.exclusive ? s.me : s.me + 1;
+    Fold fold{*a.op};
+    if (in_place(a.recv.base) || !fold.can(s, Operation::scan, a.recv)) return false;
+    const uint64_t n = next_marked_call(p, s);
+    publish(p, s, n, operand(a.send, a.recv), a.recv.bytes());
+    s.wait(p, s.lines_before(n, end));
+    *e = end == 0 ? Err::ok : fold.into(a.recv, s, n, end, 0, a.recv.bytes());
+    s.set_mark(p, Share::mark_done(n));
     return true;
 }
 
