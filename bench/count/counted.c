@@ -5,6 +5,7 @@
  * counted null          one process that has a peer on the null wire (WEFT_WIRE=null)
  * counted shm           two ranks on one node
  * counted ... slope     collects whole loops instead of single functions: for programs the library is inlined into
+ * counted ... multiple  under MPI_THREAD_MULTIPLE, with one thread
  */
 #include "../mpi/bench.h"
 
@@ -604,11 +605,15 @@ int main(int argc, char **argv)
     static Bench b;
     bool null = argc > 1 && strcmp(argv[1], "null") == 0;
     if (!null && (argc < 2 || strcmp(argv[1], "shm") != 0)) {
-        fprintf(stderr, "usage: counted null|shm [slope]\n");
+        fprintf(stderr, "usage: counted null|shm [slope|multiple]\n");
         return 2;
     }
     b.slope = argc > 2 && strcmp(argv[2], "slope") == 0;
-    MPI_Init(&argc, &argv);
+    bool multiple = argc > 2 && strcmp(argv[2], "multiple") == 0;
+    int level;
+    MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+    if (multiple && level != MPI_THREAD_MULTIPLE)
+        fail("the library grants thread level %d", level);
     MPI_Comm_rank(MPI_COMM_WORLD, &b.world.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b.world.size);
     if (b.world.size != 2)
