@@ -31,13 +31,13 @@ constexpr Row table[] = {
     {Operation::alltoall, any, false, {slot, no_end, none}},
     {Operation::alltoall, any, true, {slot, slot + 1, 1024 * KiB}},
     {Operation::gather, any, false, {slot, no_end, none}},
-    {Operation::gather, any, true, {slot, no_end, none}},
+    {Operation::gather, any, true, {slot, slot + 1, 128 * KiB}},
     {Operation::scatter, any, false, {slot, no_end, none}},
-    {Operation::scatter, any, true, {slot, no_end, none}},
+    {Operation::scatter, any, true, {slot, slot + 1, 1024 * KiB}},
     {Operation::reduce_scatter, any, false, {slot, no_end, none}},
-    {Operation::reduce_scatter, any, true, {slot, no_end, none}},
+    {Operation::reduce_scatter, any, true, {slot, slot + 1, no_end}},
     {Operation::scan, any, false, {slot, no_end, none}},
-    {Operation::scan, any, true, {slot, no_end, none}},
+    {Operation::scan, any, true, {slot, slot + 1, no_end}},
 };
 
 }  // namespace

@@ -68,6 +68,20 @@ struct Reduce { const void* send; Buffer recv; const op::Op* op; int32_t root; }
 struct Allreduce { const void* send; Buffer recv; const op::Op* op; };
 // `counts` empty: every process gets recv.count elements.
 struct ReduceScatter { const void* send; Buffer recv; Numbers counts; const op::Op* op; };
+// Its vector: one part for each member.
+struct Parts {
+    const ReduceScatter& a;
+    int64_t count(int32_t i) const { return a.counts ? a.counts[i] : a.recv.count; }
+    int64_t first(int32_t i) const {
+        if (!a.counts) return i * a.recv.count;
+        int64_t sum = 0;
+        for (int32_t j = 0; j < i; j++) sum += a.counts[j];
+        return sum;
+    }
+    Buffer at(const void* base, int32_t i) const {
+        return {static_cast<char*>(const_cast<void*>(base)) + first(i) * a.recv.type->extent, count(i), a.recv.type};
+    }
+};
 struct Scan { const void* send; Buffer recv; const op::Op* op; bool exclusive; };
 
 Err build(Schedule&, const Barrier&);
@@ -91,6 +105,8 @@ inline Team remote_team(Comm& c) { return {&c, nullptr, c.rank, c.remote_size}; 
 void add_barrier(Schedule&, const Team&);
 void add_bcast(Schedule&, const Team&, int32_t root, Buffer);
 void add_allgather(Schedule&, const Team&, Buffer send, const Blocks& recv);
+// Blocks of at least `least` bytes, each by one message: the two that exchange one know its size.
+void add_alltoall(Schedule&, const Team&, const Alltoall&, int64_t least = 0);
 // Equal blocks to or from the root, whose own is neither sent nor received: `own` is not looked at there, nor `row`
 // elsewhere.
 enum class Way : bool { gather, scatter };

@@ -67,6 +67,7 @@ Err build_rooted(Schedule& s, Way way, Buffer own, const Blocks& all, int32_t ro
     const bool has_all = c.is_inter() ? root == root_self : root == c.rank;
     if (!has_all && in_place(own.base)) return no_place(own_side);
     if (has_all && all.in_place()) return no_place(root_side);
+    if (equal && !c.is_inter() && (way == Way::gather ? add_staged_gather(s, root, own, all) : add_staged_scatter(s, root, all, own))) return Err::ok;
     Team local = local_team(c), remote = remote_team(c);
     Row row{all.base, all.count, all.type};
     Flow flow{s, way};

@@ -184,61 +184,108 @@ bool try_lines(Process& p, Share& s, const Allgather& a, Err* e) {
     return true;
 }
 
-// Equal blocks alone: of others the root alone knows the sizes.
+namespace {
+
+// Blocks whose sizes only the two at their ends know, so these two decide: what fits into the receiver's share of the sender's slot lies
+// there, and what does not is a message.
+int64_t room_for_each(const Share& s) { return Layout::slot_bytes / s.ranks / line_bytes * line_bytes; }
+char* block_for(const Share& s, uint64_t n, int32_t writer, int32_t reader) { return s.slot(n, writer) + reader * room_for_each(s); }
+
+// Publishes all blocks that are small enough; whether there are others.
+bool publish_blocks(Process& p, Share& s, uint64_t n, const Blocks& from) {
+    Line& l = own_line(p, s, n);
+    bool others = false;
+    l.bytes = Layout::slot_bytes;
+    for (int32_t i = 0; i < s.ranks; i++) {
+        const Buffer b = from.at(i);
+        if (b.bytes() > room_for_each(s)) others = true;
+        else put(block_for(s, n, s.me, i), b, b.bytes());
+    }
+    s.publish(p, l.call, n);
+    return others;
+}
+
+// The blocks that did not fit, if this member has any. Their tags have the number of a schedule, which all members count therefore.
+template <class Add> Err send_others(Process& p, Comm& c, bool any, Add add) {
+    const uint32_t number = c.coll_sequence.fetch_add(1, std::memory_order_relaxed);
+    if (!any) return Err::ok;
+    Schedule* s = nullptr;
+    WEFT_TRY(open_tagged(p, c, (static_cast<int32_t>(number) & tag_mask) | of_sequence, false, &s));
+    add(*s);
+    return run(*s);
+}
+
+// A gather's or scatter's blocks of more than `room`, between the root, which has `all`, and who has `own`.
+Err send_others(Process& p, const Share& s, Way way, int32_t root, const Buffer& own, const Blocks& all, int64_t room, bool any) {
+    return send_others(p, *s.comm, any, [&](Schedule& rest) {
+        const Team team = local_team(*s.comm);
+        Flow flow{rest, way};
+        if (s.me != root) return flow.to_root(team, root, own);
+        for (int32_t i = 0; i < s.ranks; i++)
+            if (i != root && all.at(i).bytes() > room) flow.from_member(team, i, all.at(i));
+    });
+}
+
+// Whether a gather or scatter is for lines, as far as all members know its sizes: equal blocks, or of any sizes. `bytes` of the former.
+bool are_for_lines(const Share& s, Operation o, bool equal, int64_t bytes) { return equal ? is_small(s, o, bytes) : s.limits_of(o).lines_most >= 0; }
+
+}  // namespace
+
 bool try_lines(Process& p, Share& s, const Gather& a, Err* e) {
     const bool root = a.root == s.me, place = in_place(a.send.base);
-    if (!a.equal || a.root < 0 || a.root >= s.ranks || (root ? a.recv.in_place() : place)) return false;
-    const int64_t block = root ? a.recv.count * a.recv.type->size : a.send.bytes();
-    if (!is_small(s, Operation::gather, block)) return false;
+    if (a.root < 0 || a.root >= s.ranks || (root ? a.recv.in_place() : place)) return false;
+    if (!are_for_lines(s, Operation::gather, a.equal, root ? a.recv.at(0).bytes() : a.send.bytes())) return false;
     const uint64_t n = next_marked_call(p, s);
-    *e = Err::ok;
+    bool others = false;
     if (!root) {
-        publish(p, s, n, a.send, block);
+        others = a.send.bytes() > Layout::slot_bytes;
+        publish(p, s, n, a.send, others ? 0 : a.send.bytes());
     } else {
         if (!place) copy_now(a.send, a.recv.at(s.me));
         s.wait(p, s.lines_of(n));
-        for (int32_t i = 0; i < s.ranks; i++)
-            if (i != s.me) get(a.recv.at(i), s.data(n, i), block);
+        for (int32_t i = 0; i < s.ranks; i++) {
+            const Buffer to = a.recv.at(i);
+            if (i == s.me) continue;
+            if (to.bytes() > Layout::slot_bytes) others = true;
+            else get(to, s.data(n, i), to.bytes());
+        }
     }
     s.set_mark(p, Share::mark_done(n));
+    *e = a.equal ? Err::ok : send_others(p, s, Way::gather, a.root, a.send, a.recv, Layout::slot_bytes, others);
     return true;
 }
 
 bool try_lines(Process& p, Share& s, const Scatter& a, Err* e) {
     const bool root = a.root == s.me, place = in_place(a.recv.base);
-    if (!a.equal || a.root < 0 || a.root >= s.ranks || (root ? a.send.in_place() : place)) return false;
-    const int64_t block = root ? a.send.count * a.send.type->size : a.recv.bytes(), bytes = block * s.ranks;
-    if (!is_small(s, Operation::scatter, bytes)) return false;
+    if (a.root < 0 || a.root >= s.ranks || (root ? a.send.in_place() : place)) return false;
+    const int64_t block = root ? a.send.at(0).bytes() : a.recv.bytes(), bytes = block * s.ranks;
+    if (!are_for_lines(s, Operation::scatter, a.equal, bytes)) return false;
     const uint64_t n = next_marked_call(p, s);
-    *e = Err::ok;
+    bool others = !root && !a.equal && block > room_for_each(s);
     if (root) {
-        publish(p, s, n, Row{a.send.base, a.send.count, a.send.type}.run(0, s.ranks), bytes);
+        if (a.equal) publish(p, s, n, Row{a.send.base, a.send.count, a.send.type}.run(0, s.ranks), bytes);
+        else others = publish_blocks(p, s, n, a.send);
         if (!place) copy_now(a.send.at(s.me), a.recv);
-    } else {
+    } else if (!others) {
         s.wait(p, s.line_of(n, a.root));
-        get(a.recv, static_cast<const char*>(s.data(n, a.root)) + s.me * block, block);
+        const void* mine = a.equal ? static_cast<const char*>(s.data(n, a.root)) + s.me * block : block_for(s, n, a.root, s.me);
+        get(a.recv, mine, block);
     }
     s.set_mark(p, Share::mark_done(n));
+    *e = a.equal ? Err::ok : send_others(p, s, Way::scatter, a.root, a.recv, a.send, room_for_each(s), others);
     return true;
 }
 
 bool try_lines(Process& p, Share& s, const ReduceScatter& a, Err* e) {
-    int64_t before = s.me * a.recv.count, total = s.ranks * a.recv.count;
-    if (a.counts) {
-        before = total = 0;
-        for (int32_t i = 0; i < s.ranks; i++) {
-            if (i == s.me) before = total;
-            total += a.counts[i];
-        }
-    }
-    const Buffer all = operand(a.send, {a.recv.base, total, a.recv.type});
-    const Buffer mine{a.recv.base, a.counts ? a.counts[s.me] : a.recv.count, a.recv.type};
+    const Parts parts{a};
+    const Buffer all = operand(a.send, {a.recv.base, parts.first(s.ranks), a.recv.type});
+    const Buffer mine{a.recv.base, parts.count(s.me), a.recv.type};
     Fold fold{*a.op};
     if (in_place(a.recv.base) || !fold.can(s, Operation::reduce_scatter, all)) return false;
     const uint64_t n = next_call(p, s);
     publish(p, s, n, all, all.bytes());
     wait_for_all(p, s, n);
-    *e = mine.count == 0 ? Err::ok : fold.into(mine, s, n, s.ranks, before * mine.type->size, all.bytes());
+    *e = mine.count == 0 ? Err::ok : fold.into(mine, s, n, s.ranks, parts.first(s.me) * mine.type->size, all.bytes());
     return true;
 }
 
@@ -254,8 +301,29 @@ bool try_lines(Process& p, Share& s, const Scan& a, Err* e) {
     return true;
 }
 
+namespace {
+
+bool alltoall_of_any_sizes(Process& p, Share& s, const Alltoall& a, Err* e) {
+    if (s.limits_of(Operation::alltoall).lines_most < 0) return false;
+    const uint64_t n = next_call(p, s);
+    bool others = publish_blocks(p, s, n, a.send.in_place() ? a.recv : a.send);
+    wait_for_all(p, s, n);
+    for (int32_t i = 0; i < s.ranks; i++) {
+        const Buffer to = a.recv.at(i);
+        if (to.bytes() > room_for_each(s)) others = true;
+        else get(to, block_for(s, n, i, s.me), to.bytes());
+    }
+    *e = send_others(p, *s.comm, others, [&](Schedule& rest) { add_alltoall(rest, local_team(*s.comm), a, room_for_each(s) + 1); });
+    return true;
+}
+
+bool is_row(const Blocks& b) { return !b.counts && b.types == nullptr; }
+
+}  // namespace
+
 bool try_lines(Process& p, Share& s, const Alltoall& a, Err* e) {
-    if (a.recv.counts || a.recv.in_place()) return false;
+    if (a.recv.in_place()) return false;
+    if (!is_row(a.recv)) return alltoall_of_any_sizes(p, s, a, e);
     const Blocks& from = a.send.in_place() ? a.recv : a.send;
     const int64_t block = a.recv.count * a.recv.type->size, bytes = block * s.ranks;
     if (!is_small(s, Operation::alltoall, bytes)) return false;
