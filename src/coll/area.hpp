@@ -56,11 +56,12 @@ struct Layout {
     static constexpr int64_t slot_bytes = 4096;
     int32_t ranks;
     int64_t stage_bytes;
+    bool stages_only = false;                     // no lines and no slots
 
     size_t marks() const { return sizeof(Head); }
     size_t lines() const { return marks() + static_cast<size_t>(ranks) * sizeof(Mark); }
     size_t slots() const { return lines() + static_cast<size_t>(ranks) * depth * sizeof(Line); }
-    size_t stages() const { return slots() + static_cast<size_t>(ranks * depth * slot_bytes); }
+    size_t stages() const { return stages_only ? lines() : slots() + static_cast<size_t>(ranks * depth * slot_bytes); }
     size_t bytes() const { return stages() + static_cast<size_t>(ranks * stage_bytes); }
 };
 
@@ -166,6 +167,12 @@ inline Share* share_for(const Comm& c, bool nonblocking, uint32_t number) {
 // of them. Called at the start of every blocking collective that might use one, in all members, as its first messages agree on the
 // memory. Errors: none; without memory that all can address there is no area.
 void consider_area(Process&, Comm&);
+
+// An area of one persistent collective's own, as members may start theirs in any order: marks, and staging memory for `bytes` (as in
+// coll/choice.hpp). Null where its table has it go by messages, or without memory. Called by all members' init calls, which may wait for
+// each other; makes the communicator's area if there is none yet. Who frees the request gives it back.
+Share* open_own_area(Process&, Comm&, Operation, int64_t bytes);
+void close_own_area(Process&, Share*);
 
 // Gives back what other members had not left when this process did: to be called now and then. The second: at the end, the list alone.
 void sweep_areas(Process&);

@@ -18,8 +18,8 @@ struct Row {
 
 // The first row that fits decides. docs/collectives.md has the measurements; what they do not cover stays with messages.
 constexpr Row table[] = {
-    {Operation::barrier, any, false, {0, no_end, none}},
-    {Operation::barrier, any, true, {0, no_end, none}},
+    {Operation::barrier, any, false, {slot, no_end, none}},
+    {Operation::barrier, any, true, {slot, no_end, none}},
     {Operation::bcast, any, false, {slot, no_end, none}},
     {Operation::bcast, any, true, {slot, slot + 1, no_end}},
     {Operation::reduce, any, false, {slot, no_end, none}},

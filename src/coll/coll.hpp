@@ -46,6 +46,15 @@ struct Blocks {
     bool in_place() const { return coll::in_place(base); }
 };
 
+// Equal blocks, of one type.
+inline bool is_row(const Blocks& b) { return !b.counts && b.types == nullptr; }
+// Bytes of the largest of blocks of one type.
+inline int64_t largest(const Blocks& b, int32_t members) {
+    int64_t most = b.counts ? 0 : b.count;
+    for (int32_t i = 0; b.counts && i < members; i++) most = b.counts[i] > most ? b.counts[i] : most;
+    return most * b.type->size;
+}
+
 // Equal blocks in a row: any run of them is one buffer.
 struct Row {
     void* base;
@@ -152,6 +161,24 @@ bool try_lines(Process&, Share&, const Scatter&, Err*);
 bool try_lines(Process&, Share&, const ReduceScatter&, Err*);
 bool try_lines(Process&, Share&, const Scan&, Err*);
 
+// What the table decides by, for collectives that can go by staging memory: the same in all members of an intracommunicator. No bytes:
+// they cannot.
+struct Extent {
+    Operation operation = Operation::barrier;
+    int64_t bytes = 0;
+};
+Extent extent_of(const Comm&, const Barrier&);
+Extent extent_of(const Comm&, const Bcast&);
+Extent extent_of(const Comm&, const Gather&);
+Extent extent_of(const Comm&, const Scatter&);
+Extent extent_of(const Comm&, const Allgather&);
+Extent extent_of(const Comm&, const Alltoall&);
+Extent extent_of(const Comm&, const Reduce&);
+Extent extent_of(const Comm&, const Allreduce&);
+Extent extent_of(const Comm&, const ReduceScatter&);
+Extent extent_of(const Comm&, const Scan&);
+template <class A> Extent extent_of(const Comm&, const A&) { return {}; }
+
 // One call in its three forms.
 template <class A> Err blocking(Process& p, Comm& c, const A& a) {
     if (Share* share = share_of(c)) {
@@ -175,6 +202,8 @@ template <class A> Err nonblocking(Process& p, Comm& c, const A& a, Request** ou
 template <class A> Err persistent(Process& p, Comm& c, const A& a, obj::Info*, Request** out) {
     Schedule* s = nullptr;
     WEFT_TRY(open(p, c, of_persistent, true, &s));
+    const Extent x = c.is_inter() ? Extent{} : extent_of(c, a);
+    if (x.bytes > 0) s->own(open_own_area(p, c, x.operation, x.bytes));
     Err e = build(*s, a);
     return e == Err::ok ? init(*s, out) : abandon(*s, e);
 }

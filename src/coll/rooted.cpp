@@ -23,6 +23,7 @@ Err no_place(const char* what) { return fail(Err::buffer, "MPI_IN_PLACE cannot b
 
 Err build(Schedule& s, const Barrier&) {
     Comm& c = *s.comm;
+    if (add_staged_barrier(s)) return Err::ok;
     Team local = local_team(c), remote = remote_team(c);
     add_barrier(s, local);
     if (!c.is_inter()) return Err::ok;

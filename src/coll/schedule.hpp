@@ -42,7 +42,10 @@ struct Step {
             Buffer buf;    // send, recv; where a copy comes from; what a reduction reduces into
             Buffer to;     // where a copy goes; a reduction's left operand (base alone)
         };
-        Watch watch;       // await
+        struct {
+            Watch watch;   // await
+            int32_t first; // its `next` at the start
+        };
         uint64_t mark;     // signal
     };
     Request* request;      // of a send or receive under way
@@ -81,6 +84,8 @@ public:
     // number, and what was done there before is over: builders ask when they have decided to use it.
     Share* share() const { return share_; }
     uint64_t begin_in_area();
+    // An area of the schedule's own, in which each of its starts is the next call; null: none. It comes back with the schedule.
+    void own(Share*);
     void use(const op::Op&);
     // Memory that lives as long as the schedule; null when there is none (and remembered).
     void* temp(int64_t bytes);
@@ -110,6 +115,7 @@ private:
     void issue(Step&);
     bool reap(bool wait);
     bool is_over(Step& await);
+    void next_call();
     void note(Err e) { if (error_ == Err::ok) error_ = e; }
 
     Step* steps_;
@@ -120,7 +126,8 @@ private:
     bool keep_;            // types, operation and communicator are referenced until the end
     bool failed_to_build_;
     const op::Op* op_;
-    Share* share_;
+    Share *share_, *own_;
+    bool started_;         // with an area of its own: its steps have been run
     Chunk* chunks_;        // the first is kept when the schedule is used again
     Held* held_;
     Request* request_;

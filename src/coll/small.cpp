@@ -71,7 +71,7 @@ WEFT_INLINE void wait_for_all(Process& p, Share& s, uint64_t n) {
     s.all_done = n - 1;
 }
 
-bool is_small(const Share& s, Operation o, int64_t bytes) { return bytes > 0 && bytes <= s.limits_of(o).lines_most; }
+bool is_small(const Share& s, Operation o, int64_t bytes) { return s.limits_of(o).lines(bytes); }
 
 // A reduction of vectors that all members have in their lines or slots. Of predefined types alone: the same in all, without gaps.
 struct Fold {
@@ -157,18 +157,6 @@ bool try_lines(Process& p, Share& s, const Allreduce& a, Err* e) {
     *e = fold.into(a.recv, s, n);
     return true;
 }
-
-namespace {
-
-// The largest of all members' blocks: all know it.
-int64_t largest(const Blocks& b, int32_t members) {
-    if (!b.counts) return b.count * b.type->size;
-    int64_t count = 0;
-    for (int32_t i = 0; i < members; i++) count = b.counts[i] > count ? b.counts[i] : count;
-    return count * b.type->size;
-}
-
-}  // namespace
 
 bool try_lines(Process& p, Share& s, const Allgather& a, Err* e) {
     if (a.recv.in_place() || a.recv.types != nullptr || !is_small(s, Operation::allgather, largest(a.recv, s.ranks))) return false;
@@ -316,8 +304,6 @@ bool alltoall_of_any_sizes(Process& p, Share& s, const Alltoall& a, Err* e) {
     *e = send_others(p, *s.comm, others, [&](Schedule& rest) { add_alltoall(rest, local_team(*s.comm), a, room_for_each(s) + 1); });
     return true;
 }
-
-bool is_row(const Blocks& b) { return !b.counts && b.types == nullptr; }
 
 }  // namespace
 

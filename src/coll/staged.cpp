@@ -63,7 +63,7 @@ int64_t pipelined(int64_t total) {
 // Whether the call is for staging memory. `bytes` as in coll/choice.hpp.
 bool by_stages(const Schedule& s, Operation o, int64_t bytes) {
     const Share* area = s.share();
-    return area != nullptr && bytes > 0 && bytes >= area->limits_of(o).stages_least && bytes <= area->limits_of(o).stages_most;
+    return area != nullptr && area->limits_of(o).stages(bytes);
 }
 
 // Packed bytes of a buffer that is used in pieces: itself where it is dense.
@@ -87,6 +87,31 @@ uint64_t only(int64_t r) { return static_cast<uint64_t>(r) + 1; }
 uint64_t first_of(int64_t r, uint64_t of) { return static_cast<uint64_t>(r) * of + 1; }
 
 }  // namespace
+
+Extent extent_of(const Comm&, const Barrier&) { return {Operation::barrier, 1}; }
+Extent extent_of(const Comm&, const Bcast& a) { return {Operation::bcast, a.buf.bytes()}; }
+Extent extent_of(const Comm&, const Reduce& a) { return {Operation::reduce, a.recv.bytes()}; }
+Extent extent_of(const Comm&, const Allreduce& a) { return {Operation::allreduce, a.recv.bytes()}; }
+Extent extent_of(const Comm& c, const ReduceScatter& a) { return {Operation::reduce_scatter, Parts{a}.first(c.size) * a.recv.type->size}; }
+Extent extent_of(const Comm&, const Scan& a) { return {Operation::scan, a.recv.bytes()}; }
+Extent extent_of(const Comm& c, const Gather& a) {
+    return {Operation::gather, !a.equal ? 0 : a.root == c.rank ? a.recv.at(0).bytes() : a.send.bytes()};
+}
+Extent extent_of(const Comm& c, const Scatter& a) {
+    return {Operation::scatter, !a.equal ? 0 : c.size * (a.root == c.rank ? a.send.at(0).bytes() : a.recv.bytes())};
+}
+Extent extent_of(const Comm& c, const Allgather& a) { return {Operation::allgather, a.recv.types != nullptr ? 0 : largest(a.recv, c.size)}; }
+Extent extent_of(const Comm& c, const Alltoall& a) { return {Operation::alltoall, is_row(a.recv) ? a.recv.at(0).bytes() * c.size : 0}; }
+
+// All have passed the one phase.
+bool add_staged_barrier(Schedule& s) {
+    if (!by_stages(s, Operation::barrier, 1)) return false;
+    Rounds rounds(s, 1, line_bytes);
+    rounds.pass(only(0));
+    rounds.wait_for(only(0));
+    rounds.done();
+    return true;
+}
 
 // The root writes, all others read: all members' staging memory is the root's.
 bool add_staged_bcast(Schedule& s, int32_t root, Buffer b) {
@@ -170,7 +195,26 @@ void add_reduction_round(const Vector& v, int64_t r, int32_t reader) {
 // Types whose elements may be reduced in any pieces of whole lines: the same in all members.
 bool can_be_cut(const type::Type& t) { return t.is(type::Type::predefined) && t.is(type::Type::dense) && line_bytes % t.size == 0; }
 
+// A small one: who gets the result combines the operands, in the members' order, from the last one on. No second phase.
+bool add_small_reduction(Schedule& s, Operation o, int32_t reader, const void* own, Buffer result) {
+    if (s.share() == nullptr || !s.share()->limits_of(o).lines(result.bytes()) || !can_be_cut(*result.type)) return false;
+    const Share& area = *s.share();
+    Rounds rounds(s, result.bytes(), area.layout.stage_bytes);
+    auto staged = [&](int32_t i) { return Buffer{rounds.in(area.stage(i), 0), result.count, result.type}; };
+    rounds.wait_until_read(0, only);
+    s.copy({const_cast<void*>(own), result.count, result.type}, staged(area.me));
+    rounds.pass(only(0));
+    if (reader < 0 || reader == area.me) {
+        rounds.wait_for(only(0));
+        s.copy(staged(area.ranks - 1), result);
+        for (int32_t i = area.ranks - 2; i >= 0; i--) s.reduce(staged(i).base, result);
+    }
+    rounds.done();
+    return true;
+}
+
 bool add_staged_reduction(Schedule& s, Operation o, int32_t reader, const void* own, Buffer result) {
+    if (add_small_reduction(s, o, reader, own, result)) return true;
     if (!by_stages(s, o, result.bytes()) || !s.op()->is(op::Op::commutative) || !can_be_cut(*result.type)) return false;
     const Share& area = *s.share();
     Rounds rounds(s, result.bytes(), area.layout.stage_bytes);
@@ -193,7 +237,6 @@ bool add_staged_allreduce(Schedule& s, const void* own, Buffer result) {
 // Two phases: what others read is staged; all have read it.
 static uint64_t last_of_two(int64_t r) { return first_of(r, 2) + 1; }
 
-static bool is_row(const Blocks& b) { return !b.counts && b.types == nullptr; }
 static Buffer whole(const Blocks& b, int32_t blocks) { return Row{b.base, b.count, b.type}.run(0, blocks); }
 
 namespace {
@@ -224,12 +267,6 @@ private:
     int32_t n_;
     char* packed_ = nullptr;
 };
-
-int64_t largest(const Blocks& b, int32_t members) {
-    int64_t most = 0;
-    for (int32_t i = 0; i < members; i++) most = b.at(i).bytes() > most ? b.at(i).bytes() : most;
-    return most;
-}
 
 // Of a block of `all` bytes, those of a round that has [from, from + most).
 int64_t part_of(int64_t all, int64_t from, int64_t most) { return all <= from ? 0 : smaller(all - from, most); }

@@ -7,6 +7,7 @@ namespace weft::coll {
 
 // Each returns false, and has added nothing, where the schedule has no area or the table says that messages are faster. What decides is
 // the same in all members.
+bool add_staged_barrier(Schedule&);
 bool add_staged_bcast(Schedule&, int32_t root, Buffer);
 // `own` as in add_reduce(): it may be `result.base`. Commutative operations alone, and predefined types, as in all reductions here.
 bool add_staged_reduce(Schedule&, int32_t root, const void* own, Buffer result);
