@@ -64,6 +64,11 @@ void Share::wait_long(Process& p, Watch& w) {
     head().waiters.fetch_sub(1, std::memory_order_relaxed);
 }
 
+Err Share::differ(int32_t i, int64_t theirs, int64_t mine) const {
+    return fail(Err::truncate, "rank %d brings %lld bytes to a collective to which rank %d brings %lld", i, static_cast<long long>(theirs), me,
+                static_cast<long long>(mine));
+}
+
 void Share::wake_members(Process& p) const {
     for (int32_t i = 0; i < ranks; i++)
         if (i != me) p.lane->rouse(comm->routes[i].peer);

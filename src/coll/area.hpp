@@ -41,8 +41,15 @@ struct alignas(line_bytes) Line {
 };
 static_assert(sizeof(Line) == line_bytes);
 
+// Builds that look closer compare what members say a call's size is: bytes of its vector or block. A wrong program gets an error there,
+// where it hangs or computes nonsense in others.
+inline constexpr bool compares_sizes = WEFT_CHECK_HANDLES;
+
 struct alignas(line_bytes) Mark {
     std::atomic<uint64_t> at;
+    // Where sizes are compared: of call n in [n % 2], stored before the mark of its first phase. A member is in call n + 2 only when
+    // all are done with call n.
+    std::atomic<int64_t> bytes[2];
 };
 
 struct Head {
@@ -117,6 +124,16 @@ struct Share {
     Watch line_of(uint64_t n, int32_t i) const { return {reinterpret_cast<const char*>(&line(n, 0)), n, i, i + 1, -1}; }
     Watch marks_of(uint64_t value) const { return {base + layout.marks(), value, 0, ranks, me}; }
     Watch mark_of(int32_t i, uint64_t value) const { return {base + layout.marks(), value, i, i + 1, -1}; }
+
+    void tell(uint64_t n, int64_t bytes) const {
+        reinterpret_cast<Mark*>(base + layout.marks())[me].bytes[n % 2].store(bytes, std::memory_order_relaxed);
+    }
+    int64_t told(uint64_t n, int32_t i) const {
+        return reinterpret_cast<Mark*>(base + layout.marks())[i].bytes[n % 2].load(std::memory_order_relaxed);
+    }
+    // The error that names both, where member i has `theirs` and this one `mine`.
+    Err compare(int32_t i, int64_t theirs, int64_t mine) const { return WEFT_LIKELY(theirs == mine) ? Err::ok : differ(i, theirs, mine); }
+    WEFT_COLD Err differ(int32_t i, int64_t theirs, int64_t mine) const;
 
     // Publishes a word of this member's, and wakes the members that wait for one.
     WEFT_INLINE void publish(Process& p, std::atomic<uint64_t>& word, uint64_t value) {

@@ -281,6 +281,24 @@ TEST(Area, TheTwoKindsNeedNoCommonOrder) {
     });
 }
 
+// Members that bring different sizes are told, where the library looks for it, and the area can be used again.
+TEST(Area, DifferentSizesAreAnError) {
+    if (!coll::compares_sizes) GTEST_SKIP() << "this build does not look";
+    for (Forced f : {Forced::lines, Forced::stages})
+        run_in_areas(3, f, [](Process& p) {
+            std::vector<int> in(600, 1), out(600, -1);
+            const int mine = p.world_rank == 1 ? 100 : 101;
+            const Err e = coll::allreduce(p, p.world, ints(in.data(), mine), ints(out.data(), mine), sum());
+            EXPECT_EQ(e, Err::truncate);
+            ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
+            EXPECT_EQ(coll::allgather(p, p.world, ints(in.data(), mine), ints(out.data(), mine)), Err::truncate);
+            ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
+            const Err gathered = coll::gather(p, p.world, ints(in.data(), mine), ints(out.data(), mine), 0);
+            EXPECT_EQ(gathered, p.world_rank == 0 ? Err::truncate : Err::ok);
+            mixed(p, 6, 30);
+        });
+}
+
 // A member that sleeps is woken by a word of another.
 TEST(Area, SleepersAreWoken) {
     run_in_areas(2, Forced::no, [](Process& p) {

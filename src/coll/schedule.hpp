@@ -32,7 +32,7 @@ struct Team {
 };
 
 struct Step {
-    enum What : uint8_t { send, recv, copy, reduce, fence, signal, await };
+    enum What : uint8_t { send, recv, copy, reduce, fence, signal, await, tell, compare };
     What what;
     bool waits;            // counted among the area's waiters
     int32_t peer;
@@ -43,8 +43,9 @@ struct Step {
             Buffer to;     // where a copy goes; a reduction's left operand (base alone)
         };
         struct {
-            Watch watch;   // await
+            Watch watch;   // await; of tell and compare the call, and of whom
             int32_t first; // its `next` at the start
+            int64_t bytes; // tell, compare
         };
         uint64_t mark;     // signal
     };
@@ -80,6 +81,9 @@ public:
     // buffers in the area or not; messages must not be under way.
     void signal(uint64_t mark);
     void await(const Watch&);
+    // Where sizes are compared: this member's, of call n; with that of members [from, end). What differs ends the call.
+    void tell(uint64_t n, int64_t bytes);
+    void compare(uint64_t n, int32_t from, int32_t end, int64_t bytes);
     // The area that this schedule may use, or null. For as long as it lives, from the first call on, this call has the area's next
     // number, and what was done there before is over: builders ask when they have decided to use it.
     Share* share() const { return share_; }
@@ -116,6 +120,7 @@ private:
     bool reap(bool wait);
     bool is_over(Step& await);
     void next_call();
+    void compare_now(const Step&);
     void note(Err e) { if (error_ == Err::ok) error_ = e; }
 
     Step* steps_;

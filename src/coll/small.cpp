@@ -71,6 +71,13 @@ WEFT_INLINE void wait_for_all(Process& p, Share& s, uint64_t n) {
     s.all_done = n - 1;
 }
 
+// Where sizes are compared: whether members [from, end) have brought as many bytes to call n as this one expects of each.
+Err compare(const Share& s, uint64_t n, int32_t from, int32_t end, int64_t bytes) {
+    for (int32_t i = from; compares_sizes && i < end; i++)
+        if (i != s.me) WEFT_TRY(s.compare(i, s.line(n, i).bytes, bytes));
+    return Err::ok;
+}
+
 bool is_small(const Share& s, Operation o, int64_t bytes) { return s.limits_of(o).lines(bytes); }
 
 // A reduction of vectors that all members have in their lines or slots. Of predefined types alone: the same in all, without gaps.
@@ -86,6 +93,7 @@ struct Fold {
     // Combines those of members [0, end) in their order, from the last one on: the same bits wherever it is done. `result` is a part of
     // the vector, `from` bytes behind the start of one that has `all`.
     WEFT_INLINE Err into(const Buffer& result, const Share& s, uint64_t n, int32_t end, int64_t from, int64_t all) const {
+        if (compares_sizes) WEFT_TRY(compare(s, n, 0, end, all));
         const int64_t step = all <= Line::room ? line_bytes : Layout::slot_bytes;
         const char* at = (all <= Line::room ? s.line(n, 0).data : s.slot(n, 0)) + from + (end - 1) * step;
         move(result.base, at, result.bytes());
@@ -164,11 +172,12 @@ bool try_lines(Process& p, Share& s, const Allgather& a, Err* e) {
     const Buffer own = a.recv.at(s.me);
     publish(p, s, n, in_place(a.send.base) ? own : a.send, own.bytes());
     wait_for_all(p, s, n);
-    for (int32_t i = 0; i < s.ranks; i++) {
-        const Buffer to = a.recv.at(i);
-        if (i != s.me || !in_place(a.send.base)) get(to, s.data(n, i), to.bytes());
-    }
     *e = Err::ok;
+    for (int32_t i = 0; i < s.ranks && *e == Err::ok; i++) {
+        const Buffer to = a.recv.at(i);
+        *e = compare(s, n, i, i + 1, to.bytes());
+        if (*e == Err::ok && (i != s.me || !in_place(a.send.base))) get(to, s.data(n, i), to.bytes());
+    }
     return true;
 }
 
@@ -225,21 +234,22 @@ bool try_lines(Process& p, Share& s, const Gather& a, Err* e) {
     if (!are_for_lines(s, Operation::gather, a.equal, root ? a.recv.at(0).bytes() : a.send.bytes())) return false;
     const uint64_t n = next_marked_call(p, s);
     bool others = false;
+    *e = Err::ok;
     if (!root) {
         others = a.send.bytes() > Layout::slot_bytes;
         publish(p, s, n, a.send, others ? 0 : a.send.bytes());
     } else {
         if (!place) copy_now(a.send, a.recv.at(s.me));
         s.wait(p, s.lines_of(n));
-        for (int32_t i = 0; i < s.ranks; i++) {
+        for (int32_t i = 0; i < s.ranks && *e == Err::ok; i++) {
             const Buffer to = a.recv.at(i);
             if (i == s.me) continue;
             if (to.bytes() > Layout::slot_bytes) others = true;
-            else get(to, s.data(n, i), to.bytes());
+            else if ((*e = compare(s, n, i, i + 1, to.bytes())) == Err::ok) get(to, s.data(n, i), to.bytes());
         }
     }
     s.set_mark(p, Share::mark_done(n));
-    *e = a.equal ? Err::ok : send_others(p, s, Way::gather, a.root, a.send, a.recv, Layout::slot_bytes, others);
+    if (!a.equal && *e == Err::ok) *e = send_others(p, s, Way::gather, a.root, a.send, a.recv, Layout::slot_bytes, others);
     return true;
 }
 
@@ -250,6 +260,7 @@ bool try_lines(Process& p, Share& s, const Scatter& a, Err* e) {
     if (!are_for_lines(s, Operation::scatter, a.equal, bytes)) return false;
     const uint64_t n = next_marked_call(p, s);
     bool others = !root && !a.equal && block > room_for_each(s);
+    *e = Err::ok;
     if (root) {
         if (a.equal) publish(p, s, n, Row{a.send.base, a.send.count, a.send.type}.run(0, s.ranks), bytes);
         else others = publish_blocks(p, s, n, a.send);
@@ -257,10 +268,11 @@ bool try_lines(Process& p, Share& s, const Scatter& a, Err* e) {
     } else if (!others) {
         s.wait(p, s.line_of(n, a.root));
         const void* mine = a.equal ? static_cast<const char*>(s.data(n, a.root)) + s.me * block : block_for(s, n, a.root, s.me);
-        get(a.recv, mine, block);
+        if (a.equal) *e = compare(s, n, a.root, a.root + 1, bytes);
+        if (*e == Err::ok) get(a.recv, mine, block);
     }
     s.set_mark(p, Share::mark_done(n));
-    *e = a.equal ? Err::ok : send_others(p, s, Way::scatter, a.root, a.recv, a.send, room_for_each(s), others);
+    if (!a.equal) *e = send_others(p, s, Way::scatter, a.root, a.recv, a.send, room_for_each(s), others);
     return true;
 }
 
@@ -316,9 +328,9 @@ bool try_lines(Process& p, Share& s, const Alltoall& a, Err* e) {
     const uint64_t n = next_call(p, s);
     publish(p, s, n, Row{from.base, from.count, from.type}.run(0, s.ranks), bytes);
     wait_for_all(p, s, n);
-    for (int32_t i = 0; i < s.ranks; i++)
+    *e = compare(s, n, 0, s.ranks, bytes);
+    for (int32_t i = 0; i < s.ranks && *e == Err::ok; i++)
         get(a.recv.at(i), static_cast<const char*>(s.data(n, i)) + s.me * block, block);
-    *e = Err::ok;
     return true;
 }
 

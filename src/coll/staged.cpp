@@ -22,6 +22,7 @@ public:
         : s_(s), area_(*s.share()), total_(total), parts_(area_.crowded ? 1 : 2), n_(s.begin_in_area()) {
         round_ = room / parts_ / line_bytes * line_bytes;
         if (!area_.crowded) round_ = smaller(round_, most);
+        if (compares_sizes) s.tell(n_, total);
     }
     int64_t count() const { return (total_ + round_ - 1) / round_; }
     int64_t from(int64_t r) const { return r * round_; }
@@ -37,8 +38,14 @@ public:
         s_.await(r < parts_ ? area_.marks_of(read_at(r, last_phase_of)) : area_.mark_of(member, read_at(r, last_phase_of)));
     }
     void pass(uint64_t phase) { s_.signal(Share::mark_at(n_, phase)); }
-    void wait_for(uint64_t phase) { s_.await(area_.marks_of(Share::mark_at(n_, phase))); }
-    void wait_for(int32_t member, uint64_t phase) { s_.await(area_.mark_of(member, Share::mark_at(n_, phase))); }
+    void wait_for(uint64_t phase) {
+        s_.await(area_.marks_of(Share::mark_at(n_, phase)));
+        if (compares_sizes && phase == 1) s_.compare(n_, 0, area_.ranks, total_);
+    }
+    void wait_for(int32_t member, uint64_t phase) {
+        s_.await(area_.mark_of(member, Share::mark_at(n_, phase)));
+        if (compares_sizes && phase == 1) s_.compare(n_, member, member + 1, total_);
+    }
     void done() { s_.signal(Share::mark_done(n_)); }
 
 private:
