@@ -47,9 +47,9 @@ inline constexpr bool compares_sizes = WEFT_CHECK_HANDLES;
 
 struct alignas(line_bytes) Mark {
     std::atomic<uint64_t> at;
-    // Where sizes are compared: of call n in [n % 2], stored before the mark of its first phase. A member is in call n + 2 only when
-    // all are done with call n.
-    std::atomic<int64_t> bytes[2];
+    // Where sizes are compared, of the call in which this member wrote its staging memory last: stored when all are done with the call
+    // before, and ahead of the mark of the call's first phase.
+    std::atomic<int64_t> bytes;
 };
 
 struct Head {
@@ -125,12 +125,7 @@ struct Share {
     Watch marks_of(uint64_t value) const { return {base + layout.marks(), value, 0, ranks, me}; }
     Watch mark_of(int32_t i, uint64_t value) const { return {base + layout.marks(), value, i, i + 1, -1}; }
 
-    void tell(uint64_t n, int64_t bytes) const {
-        reinterpret_cast<Mark*>(base + layout.marks())[me].bytes[n % 2].store(bytes, std::memory_order_relaxed);
-    }
-    int64_t told(uint64_t n, int32_t i) const {
-        return reinterpret_cast<Mark*>(base + layout.marks())[i].bytes[n % 2].load(std::memory_order_relaxed);
-    }
+    std::atomic<int64_t>& told(int32_t i) const { return reinterpret_cast<Mark*>(base + layout.marks())[i].bytes; }
     // The error that names both, where member i has `theirs` and this one `mine`.
     Err compare(int32_t i, int64_t theirs, int64_t mine) const { return WEFT_LIKELY(theirs == mine) ? Err::ok : differ(i, theirs, mine); }
     WEFT_COLD Err differ(int32_t i, int64_t theirs, int64_t mine) const;

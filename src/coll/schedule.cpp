@@ -115,16 +115,13 @@ uint64_t Schedule::begin_in_area() {
     return n;
 }
 
-void Schedule::tell(uint64_t n, int64_t bytes) {
-    if (Step* s = push(Step::tell)) {
-        s->watch.value = n;
-        s->bytes = bytes;
-    }
+void Schedule::tell(int64_t bytes) {
+    if (Step* s = push(Step::tell)) s->bytes = bytes;
 }
 
-void Schedule::compare(uint64_t n, int32_t from, int32_t end, int64_t bytes) {
+void Schedule::compare(int32_t from, int32_t end, int64_t bytes) {
     if (Step* s = push(Step::compare)) {
-        s->watch = {nullptr, n, from, end, -1};
+        s->watch = {nullptr, 0, from, end, share_->me};
         s->bytes = bytes;
     }
 }
@@ -132,7 +129,8 @@ void Schedule::compare(uint64_t n, int32_t from, int32_t end, int64_t bytes) {
 // After an error only the last mark is set: the other members wait for none of this one's then.
 void Schedule::compare_now(const Step& s) {
     Err e = Err::ok;
-    for (int32_t i = s.watch.next; i < s.watch.end && e == Err::ok; i++) e = share_->compare(i, share_->told(s.watch.value, i), s.bytes);
+    for (int32_t i = s.watch.next; i < s.watch.end && e == Err::ok; i++)
+        if (i != s.watch.skip) e = share_->compare(i, share_->told(i).load(std::memory_order_relaxed), s.bytes);
     if (e == Err::ok) return;
     note(e);
     for (next_ = count_; steps_[next_ - 1].what != Step::signal;) next_--;
@@ -147,7 +145,6 @@ void Schedule::next_call() {
     for (int32_t i = 0; i < count_; i++) {
         Step& s = steps_[i];
         if (s.what == Step::signal) s.mark += one;
-        if (s.what == Step::tell || s.what == Step::compare) s.watch.value++;
         if (s.what != Step::await) continue;
         s.watch.value += one;
         s.watch.next = s.first;
@@ -202,7 +199,7 @@ void Schedule::issue(Step& s) {
         case Step::copy: copy_now(s.buf, s.to); break;
         case Step::reduce: note(op::apply(*op_, s.to.base, s.buf.base, s.buf.count, *s.buf.type)); break;
         case Step::signal: share_->set_mark(*process, s.mark); break;
-        case Step::tell: share_->tell(s.watch.value, s.bytes); break;
+        case Step::tell: share_->told(share_->me).store(s.bytes, std::memory_order_relaxed); break;
         case Step::compare: compare_now(s); break;
         case Step::fence:
         case Step::await: break;

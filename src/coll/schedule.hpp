@@ -43,7 +43,7 @@ struct Step {
             Buffer to;     // where a copy goes; a reduction's left operand (base alone)
         };
         struct {
-            Watch watch;   // await; of tell and compare the call, and of whom
+            Watch watch;   // await; of compare, whom with
             int32_t first; // its `next` at the start
             int64_t bytes; // tell, compare
         };
@@ -81,9 +81,9 @@ public:
     // buffers in the area or not; messages must not be under way.
     void signal(uint64_t mark);
     void await(const Watch&);
-    // Where sizes are compared: this member's, of call n; with that of members [from, end). What differs ends the call.
-    void tell(uint64_t n, int64_t bytes);
-    void compare(uint64_t n, int32_t from, int32_t end, int64_t bytes);
+    // Where sizes are compared: this member's; with that of members [from, end) but this one. What differs ends the call.
+    void tell(int64_t bytes);
+    void compare(int32_t from, int32_t end, int64_t bytes);
     // The area that this schedule may use, or null. For as long as it lives, from the first call on, this call has the area's next
     // number, and what was done there before is over: builders ask when they have decided to use it.
     Share* share() const { return share_; }

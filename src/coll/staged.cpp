@@ -22,7 +22,6 @@ public:
         : s_(s), area_(*s.share()), total_(total), parts_(area_.crowded ? 1 : 2), n_(s.begin_in_area()) {
         round_ = room / parts_ / line_bytes * line_bytes;
         if (!area_.crowded) round_ = smaller(round_, most);
-        if (compares_sizes) s.tell(n_, total);
     }
     int64_t count() const { return (total_ + round_ - 1) / round_; }
     int64_t from(int64_t r) const { return r * round_; }
@@ -32,19 +31,23 @@ public:
 
     // Before this member writes to its memory for round r: all have read what it held, that is, passed their last phase of round
     // r - parts, or are done with the call before.
-    void wait_until_read(int64_t r, uint64_t last_phase_of(int64_t)) { s_.await(area_.marks_of(read_at(r, last_phase_of))); }
+    void wait_until_read(int64_t r, uint64_t last_phase_of(int64_t)) {
+        s_.await(area_.marks_of(read_at(r, last_phase_of)));
+        if (compares_sizes && r == 0) s_.tell(total_);
+    }
     // Where one member alone reads it.
     void wait_until_read_by(int32_t member, int64_t r, uint64_t last_phase_of(int64_t)) {
-        s_.await(r < parts_ ? area_.marks_of(read_at(r, last_phase_of)) : area_.mark_of(member, read_at(r, last_phase_of)));
+        if (r < parts_) return wait_until_read(r, last_phase_of);
+        s_.await(area_.mark_of(member, read_at(r, last_phase_of)));
     }
     void pass(uint64_t phase) { s_.signal(Share::mark_at(n_, phase)); }
     void wait_for(uint64_t phase) {
         s_.await(area_.marks_of(Share::mark_at(n_, phase)));
-        if (compares_sizes && phase == 1) s_.compare(n_, 0, area_.ranks, total_);
+        if (compares_sizes && phase == 1) s_.compare(0, area_.ranks, total_);
     }
     void wait_for(int32_t member, uint64_t phase) {
         s_.await(area_.mark_of(member, Share::mark_at(n_, phase)));
-        if (compares_sizes && phase == 1) s_.compare(n_, member, member + 1, total_);
+        if (compares_sizes && phase == 1) s_.compare(member, member + 1, total_);
     }
     void done() { s_.signal(Share::mark_done(n_)); }
 
@@ -113,10 +116,10 @@ Extent extent_of(const Comm& c, const Alltoall& a) { return {Operation::alltoall
 // All have passed the one phase.
 bool add_staged_barrier(Schedule& s) {
     if (!by_stages(s, Operation::barrier, 1)) return false;
-    Rounds rounds(s, 1, line_bytes);
-    rounds.pass(only(0));
-    rounds.wait_for(only(0));
-    rounds.done();
+    const uint64_t n = s.begin_in_area();
+    s.signal(Share::mark_at(n, 1));
+    s.await(s.share()->marks_of(Share::mark_at(n, 1)));
+    s.signal(Share::mark_done(n));
     return true;
 }
 
