@@ -14,11 +14,12 @@ inline constexpr int n_operations = 10;
 // With an area: up to `lines_most` bytes by lines and slots, from `stages_least` to `stages_most` by staging memory, else by messages.
 // Bytes of the whole vector; of one member's block (of the largest, where they differ) for gather and allgather, of all that a member
 // sends for alltoall, that the root sends for scatter. -1: never.
-// A schedule has staging memory for either.
+// `small_staged`: nonblocking and persistent calls, which have no lines, use staging memory for what would go by lines.
 struct Limits {
     int64_t lines_most, stages_least, stages_most;
+    bool small_staged = false;
     bool lines(int64_t bytes) const { return bytes > 0 && bytes <= lines_most; }
-    bool stages(int64_t bytes) const { return lines(bytes) || (bytes > 0 && bytes >= stages_least && bytes <= stages_most); }
+    bool stages(int64_t bytes) const { return (small_staged && lines(bytes)) || (bytes > 0 && bytes >= stages_least && bytes <= stages_most); }
 };
 Limits limits_for(Operation, int32_t members, bool crowded, Forced);
 

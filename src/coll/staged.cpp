@@ -207,7 +207,7 @@ bool can_be_cut(const type::Type& t) { return t.is(type::Type::predefined) && t.
 
 // A small one: who gets the result combines the operands, in the members' order, from the last one on. No second phase.
 bool add_small_reduction(Schedule& s, Operation o, int32_t reader, const void* own, Buffer result) {
-    if (s.share() == nullptr || !s.share()->limits_of(o).lines(result.bytes()) || !can_be_cut(*result.type)) return false;
+    if (!by_stages(s, o, result.bytes()) || !s.share()->limits_of(o).lines(result.bytes()) || !can_be_cut(*result.type)) return false;
     const Share& area = *s.share();
     Rounds rounds(s, result.bytes(), area.layout.stage_bytes);
     auto staged = [&](int32_t i) { return Buffer{rounds.in(area.stage(i), 0), result.count, result.type}; };
