@@ -21,6 +21,8 @@ struct Limits {
     bool lines(int64_t bytes) const { return bytes > 0 && bytes <= lines_most; }
     bool stages(int64_t bytes) const { return (small_staged && lines(bytes)) || (bytes > 0 && bytes >= stages_least && bytes <= stages_most); }
 };
-Limits limits_for(Operation, int32_t members, bool crowded, Forced);
+// Whose the members' CPUs are: each has one of its own; the same, and readers claim lines (wire/shm/claim.hpp); they outnumber them.
+enum class Cpus : uint8_t { own, own_claiming, shared };
+Limits limits_for(Operation, int32_t members, Cpus, Forced);
 
 }  // namespace weft::coll

@@ -40,6 +40,11 @@ public:
         if (r < parts_) return wait_until_read(r, last_phase_of);
         s_.await(area_.mark_of(member, read_at(r, last_phase_of)));
     }
+    // A copy from memory that `readers` read in this phase.
+    void read(Buffer staged, Buffer to, int32_t readers) {
+        if (readers == 1 && !area_.crowded) s_.take(staged, to);
+        else s_.copy(staged, to);
+    }
     void pass(uint64_t phase) { s_.signal(Share::mark_at(n_, phase)); }
     void wait_for(uint64_t phase) {
         s_.await(area_.marks_of(Share::mark_at(n_, phase)));
@@ -138,7 +143,7 @@ bool add_staged_bcast(Schedule& s, int32_t root, Buffer b) {
             s.copy(mine, staged);
         } else {
             rounds.wait_for(root, only(r));
-            s.copy(staged, mine);
+            rounds.read(staged, mine, area.ranks - 1);
         }
         rounds.pass(only(r));
     }
@@ -156,6 +161,7 @@ struct Vector {
     Rounds& rounds;
     const void* own;   // operands
     Buffer result;     // null base: this member gets none
+    void* scratch;     // for its share of a round, where that cannot be reduced in the result; else null
 
     int64_t width() const { return result.type->size; }
     // Of the elements of round r, those that member i reduces: [share(r, i), share(r, i + 1)), counted from the round's first. Whole lines.
@@ -170,6 +176,11 @@ struct Vector {
         return at(static_cast<char*>(const_cast<void*>(own)) + rounds.from(r), r, i, to);
     }
     Buffer of_result(int64_t r, int32_t i, int32_t to) const { return at(static_cast<char*>(result.base) + rounds.from(r), r, i, to); }
+    // Where member i, this one, reduces its share: in memory that is in its own caches.
+    Buffer sum(int64_t r, int32_t i) const {
+        if (scratch == nullptr) return of_result(r, i, i + 1);
+        return {scratch, share(r, i + 1) - share(r, i), result.type};
+    }
     Buffer staged(int32_t member, int64_t r, int32_t i, int32_t to) const { return at(rounds.in(area.stage(member), r), r, i, to); }
 };
 
@@ -185,18 +196,18 @@ void add_reduction_round(const Vector& v, int64_t r, int32_t reader) {
     s.copy(v.of_own(r, me + 1, all), v.staged(me, r, me + 1, all));
     v.rounds.pass(phase);
     v.rounds.wait_for(phase);
-    const Buffer sum = v.staged(me, r, me, me + 1);
-    s.copy(v.of_own(r, me, me + 1), sum);
-    for (int32_t i = 1; i < all; i++) {
-        const int32_t other = (me + i) % all;
-        s.reduce(v.staged(other, r, me, me + 1).base, sum);
-    }
+    const Buffer share = v.of_own(r, me, me + 1), sum = v.sum(r, me);
+    v.rounds.read(v.staged((me + 1) % all, r, me, me + 1), sum, 1);
+    s.reduce(share.base, sum);
+    for (int32_t i = 2; i < all; i++) s.reduce(v.staged((me + i) % all, r, me, me + 1).base, sum);
+    s.copy(sum, v.staged(me, r, me, me + 1));
     v.rounds.pass(phase + 1);
     if (reader < 0 || reader == me) {
         v.rounds.wait_for(phase + 1);
-        for (int32_t i = 0; i < all; i++) {
+        if (v.scratch != nullptr) s.copy(sum, v.of_result(r, me, me + 1));
+        for (int32_t i = 1; i < all; i++) {
             const int32_t from = (me + i) % all;
-            s.copy(v.staged(from, r, from, from + 1), v.of_result(r, from, from + 1));
+            v.rounds.read(v.staged(from, r, from, from + 1), v.of_result(r, from, from + 1), reader < 0 ? all - 1 : 1);
         }
     }
     v.rounds.pass(phase + 2);
@@ -228,7 +239,8 @@ bool add_staged_reduction(Schedule& s, Operation o, int32_t reader, const void* 
     if (!by_stages(s, o, result.bytes()) || !s.op()->is(op::Op::commutative) || !can_be_cut(*result.type)) return false;
     const Share& area = *s.share();
     Rounds rounds(s, result.bytes(), area.layout.stage_bytes);
-    const Vector v{s, area, rounds, own, result};
+    const bool elsewhere = result.base == nullptr || own == result.base;
+    const Vector v{s, area, rounds, own, result, elsewhere ? s.temp(rounds.bytes(0) / area.ranks + 2 * line_bytes) : nullptr};
     for (int64_t r = 0; r < rounds.count(); r++) add_reduction_round(v, r, reader);
     rounds.done();
     return true;
@@ -306,7 +318,7 @@ bool add_staged_allgather(Schedule& s, Buffer send, const Blocks& recv) {
             const int32_t other = (me + i) % all;
             if (bytes(other) == 0) continue;
             rounds.wait_for(other, phase);
-            s.copy(bytes_at(rounds.in(area->stage(other), r), bytes(other)), row.piece(other, from, bytes(other)));
+            rounds.read(bytes_at(rounds.in(area->stage(other), r), bytes(other)), row.piece(other, from, bytes(other)), all - 1);
         }
         rounds.pass(phase + 1);
     }
@@ -337,7 +349,7 @@ bool add_staged_gather(Schedule& s, int32_t root, Buffer send, const Blocks& rec
                 continue;
             }
             rounds.wait_for(i, only(r));
-            s.copy(bytes_at(rounds.in(area->stage(i), r), bytes), row.piece(i, from, bytes));
+            rounds.read(bytes_at(rounds.in(area->stage(i), r), bytes), row.piece(i, from, bytes), 1);
         }
         rounds.pass(only(r));
     }
@@ -365,7 +377,7 @@ bool add_staged_scatter(Schedule& s, int32_t root, const Blocks& send, Buffer re
                 if (i != root) s.copy(row.piece(i, from, bytes), bytes_at(rounds.in(area->stage(i), r), bytes));
         } else {
             rounds.wait_for(root, only(r));
-            s.copy(bytes_at(rounds.in(area->stage(area->me), r), bytes), own.piece(from, bytes));
+            rounds.read(bytes_at(rounds.in(area->stage(area->me), r), bytes), own.piece(from, bytes), 1);
         }
         rounds.pass(only(r));
         if (writes && !place) s.copy(row.piece(root, from, bytes), own.piece(from, bytes));
@@ -399,7 +411,7 @@ bool add_staged_alltoall(Schedule& s, const Blocks& send, const Blocks& recv) {
         for (int32_t i = 1; i < all; i++) {
             const int32_t other = (me + i) % all;
             rounds.wait_for(other, phase);
-            s.copy(staged(other, me), in.piece(other * block + from, bytes));
+            rounds.read(staged(other, me), in.piece(other * block + from, bytes), 1);
         }
         rounds.pass(phase + 1);
     }
