@@ -3,7 +3,9 @@
 
 harness_test.py --programs DIR   (the folder of weft-bench-plain and weft-bench-cells)
 """
+import contextlib
 import csv
+import io
 import json
 import os
 import pathlib
@@ -13,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "count")]
@@ -446,6 +449,22 @@ class Beside(unittest.TestCase):
         self.assertEqual(coll.sizes_of("bcast", (8, 8), 4), [8])
         self.assertEqual(coll.sizes_of("barrier"), [0])
         self.assertEqual(coll.key("p", 8, "persistent", "scan", 1024), "p 8 persistent scan persistent 1 KiB")
+
+    def test_what_an_ended_run_had_measured_is_kept(self):
+        class Launch:
+            def run(self, session, rep):
+                if rep == 1:
+                    raise KeyboardInterrupt
+                session.add(rep, "weft", coll.key("coll", 2, "blocking", "barrier", 0), 1.5)
+
+        with tempfile.TemporaryDirectory() as out, mock.patch.object(coll, "launch", lambda *_: Launch()), \
+                mock.patch.object(coll, "libraries"), contextlib.redirect_stdout(io.StringIO()), self.assertRaises(KeyboardInterrupt):
+            coll.libraries.compared.return_value = []
+            try:
+                coll.run(".", None, [2], ["blocking"], ["barrier"], (8, 8), 4, 3, out, False)
+            finally:
+                kept = json.loads((pathlib.Path(out) / "coll.json").read_text())
+                self.assertEqual(kept["data"]["2"]["blocking"]["barrier"]["0"], {"weft": [1.5]})
 
     def test_jobs_of_threads(self):
         self.assertEqual(threads.job("everywhere", 4), (8, ["--threads", 1, "--level", "single"]))

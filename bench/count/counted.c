@@ -477,6 +477,62 @@ __attribute__((noinline)) static void barrier(Bench *b, int n)
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Blocks of 8 B, from rank 0 where there is a root: `in` has room for both what is sent and what comes. */
+__attribute__((noinline)) static void bcast(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Bcast(b->in[0], 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void reduce(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Reduce(b->out, b->in[0], 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void gather(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Gather(b->out, 1, MPI_INT64_T, b->in[0], 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void scatter(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Scatter(b->in[2], 1, MPI_INT64_T, b->in[0], 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void allgather(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Allgather(b->out, 1, MPI_INT64_T, b->in[0], 1, MPI_INT64_T, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void alltoall(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Alltoall(b->in[2], 1, MPI_INT64_T, b->in[0], 1, MPI_INT64_T, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void reduce_scatter(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Reduce_scatter_block(b->in[2], b->in[0], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void scan(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Scan(b->out, b->in[0], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void alltoallv(Bench *b, int n)
+{
+    static const int counts[2] = {1, 1}, displs[2] = {0, 1};
+    for (int i = 0; i < n; i++)
+        MPI_Alltoallv(b->in[2], counts, displs, MPI_INT64_T, b->in[0], counts, displs, MPI_INT64_T, MPI_COMM_WORLD);
+}
+
 static void make_parts(Bench *b)
 {
     MPI_Alloc_mem(most * bytes, MPI_INFO_NULL, &b->parts_out);
@@ -534,6 +590,15 @@ static const Phase by_shm[] = {
     {"parrived", await_parts, arrived, take_parts, send_parts},
     {"allreduce", nothing, allreduce, nothing, allreduce},
     {"barrier", nothing, barrier, nothing, barrier},
+    {"bcast", nothing, bcast, nothing, bcast},
+    {"reduce", nothing, reduce, nothing, reduce},
+    {"gather", nothing, gather, nothing, gather},
+    {"scatter", nothing, scatter, nothing, scatter},
+    {"allgather", nothing, allgather, nothing, allgather},
+    {"alltoall", nothing, alltoall, nothing, alltoall},
+    {"reduce-scatter", nothing, reduce_scatter, nothing, reduce_scatter},
+    {"scan", nothing, scan, nothing, scan},
+    {"alltoallv", nothing, alltoallv, nothing, alltoallv},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -36,7 +36,8 @@ PAPER_STAIRS = {"default": (221, 215), "no-err": (147, 143), "no-err-single": (1
 STAIRS = ("MPI_Isend, null wire", "MPI_Put of 8 B, null wire")
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
 COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived", "Put", "Get",
-           "Fetch_and_op", "Compare_and_swap", "Allreduce", "Barrier")
+           "Fetch_and_op", "Compare_and_swap", "Allreduce", "Barrier", "Bcast", "Reduce",
+           "Gather", "Scatter", "Allgather", "Alltoall", "Reduce_scatter_block", "Scan", "Alltoallv")
 COUNTED_OWN = ("OPI_Give", "OPI_Take", "OPI_Alloc", "OPI_Free",
                *(f"{p}MPIX_{name}" for p in ("", "P") for name in ("Isend_global", "Isend_npn", "Isend_noreq", "Isend_nomatch", "Isend_all_opts",
                                                                    "Put_virtual_addr")))
@@ -89,6 +90,15 @@ ROWS = (
     Row("MPI_Parrived of an arrived partition", "shm", "parrived", {"default": 28}, {"atomic": 0, "indirect": 0, "plt": 0}, locks=0),
     Row("MPI_Allreduce of 8 B, 2 ranks", "shm", "allreduce", {"default": 400}, {"atomic": 1}),
     Row("MPI_Barrier, 2 ranks", "shm", "barrier", {"default": 200}, {"atomic": 1}),
+    Row("MPI_Bcast of 8 B, at the root of 2", "shm", "bcast", {"default": 250}),
+    Row("MPI_Reduce of 8 B, at the root of 2", "shm", "reduce", {"default": 450}),
+    Row("MPI_Gather of 8 B, at the root of 2", "shm", "gather", {"default": 550}),
+    Row("MPI_Scatter of 8 B, at the root of 2", "shm", "scatter", {"default": 450}),
+    Row("MPI_Allgather of 8 B, 2 ranks", "shm", "allgather", {"default": 450}),
+    Row("MPI_Alltoall of 8 B, 2 ranks", "shm", "alltoall", {"default": 450}),
+    Row("MPI_Reduce_scatter_block of 8 B, 2 ranks", "shm", "reduce-scatter", {"default": 400}),
+    Row("MPI_Scan of 8 B, first of 2 ranks", "shm", "scan", {"default": 350}),
+    Row("MPI_Alltoallv of 8 B, 2 ranks", "shm", "alltoallv", {"default": 700}),
     Row("OPI_Give, shared memory", "shm", "give", {"default": 150, "optimised": 90}, NOTHING_SLOW, own=True),
     Row("OPI_Take of an arrived buffer", "shm", "take", {"default": 180, "optimised": 110}, own=True),
     Row("OPI_Free + OPI_Alloc", "shm", "free-alloc", {}, {"atomic": 0, "indirect": 0, "plt": 0}, own=True),

@@ -76,12 +76,15 @@ def run(root, only, ranks, forms, operations, sizes, step, reps, out, pictures):
     session = Session(found, libraries.program_dir(pathlib.Path(root).resolve()), reps)
     plan = [launch("coll", n, operations, form, sizes, step) for n in ranks for form in forms]
     session.progress = Progress(reps * len(plan))
+    def so_far():
+        return {"data": collected(session, ranks, forms, operations, sizes, step)}
+
     for rep, measurement in itertools.product(range(reps), plan):
         measurement.run(session, rep)
         session.progress.step()
+        results.keep(session, about, caption, "coll", so_far(), out)
     session.progress.clear()
     for n, form, operation in itertools.product(ranks, forms, operations):
         print_operation(session, n, form, operation, sizes, step)
-    results.write(session, about, caption, "coll", {"data": collected(session, ranks, forms, operations, sizes, step)}, out,
-                  pictures)
+    results.write(session, about, caption, "coll", so_far(), out, pictures)
     return results.status(session)

@@ -61,6 +61,11 @@ void Share::wait_long(Process& p, Watch& w) {
     head().waiters.fetch_sub(1, std::memory_order_relaxed);
 }
 
+Err Share::differ(int32_t i, int64_t theirs, int64_t mine) const {
+    return fail(Err::truncate, "rank %d brings %lld bytes to a collective to which rank %d brings %lld", i, static_cast<long long>(theirs), me,
+                static_cast<long long>(mine));
+}
+
 void Share::wake_members(Process& p) const {
     for (int32_t i = 0; i < ranks; i++)
         if (i != me) p.lane->wake(comm->routes[i].peer);
@@ -85,6 +90,15 @@ Layout layout_for(int32_t ranks) {
     return {ranks, share < most_stage_bytes ? share / 4096 * 4096 : most_stage_bytes};
 }
 
+// For a call of `bytes` alone: twice, as halves may be used in turn, and some lines for each reader.
+Layout layout_for(int32_t ranks, int64_t bytes) {
+    Layout l = layout_for(ranks);
+    const int64_t least = 4 * line_bytes * ranks;
+    if (bytes < (l.stage_bytes - least) / 2) l.stage_bytes = (2 * bytes + least + 4095) / 4096 * 4096;
+    l.stages_only = true;
+    return l;
+}
+
 // Whether this member could use an area in the heap of another. What all of them see alike decides first.
 bool all_near(const Process& p, const Comm& c) {
     if (c.is_inter() || c.size < 2 || c.size > most_members || p.nodes != 1) return false;
@@ -105,15 +119,15 @@ void clear(char* base, const Layout& l) {
     s.head().users.store(l.ranks, std::memory_order_relaxed);
     for (int32_t i = 0; i < l.ranks; i++) {
         s.mark(i).store(0, std::memory_order_relaxed);
-        for (uint64_t n = 0; n < Layout::depth; n++) s.line(n, i).call.store(0, std::memory_order_relaxed);
+        for (uint64_t n = 0; !l.stages_only && n < Layout::depth; n++) s.line(n, i).call.store(0, std::memory_order_relaxed);
     }
 }
 
-// Two areas: for blocking and for nonblocking collectives. Null when out of memory.
-char* allocate(Process& p, const Layout& l) {
+// Null when out of memory.
+char* allocate(Process& p, const Layout& l, size_t areas) {
     sweep_areas(p);
-    auto* base = static_cast<char*>(p.heap->allocate(2 * l.bytes(), os::page_bytes));
-    for (size_t i = 0; base != nullptr && i < 2; i++) clear(base + i * l.bytes(), l);
+    auto* base = static_cast<char*>(p.heap->allocate(areas * l.bytes(), os::page_bytes));
+    for (size_t i = 0; base != nullptr && i < areas; i++) clear(base + i * l.bytes(), l);
     return base;
 }
 
@@ -148,15 +162,13 @@ void open_share(Share& s, const Process& p, Comm& c, const Layout& l, char* base
         s.limits[i] = limits_for(static_cast<Operation>(i), c.size, cpus, static_cast<Forced>(p.coll_choice));
 }
 
-}  // namespace
-
-void consider_area(Process& p, Comm& c) {
-    if (c.coll_sequence.load(std::memory_order_relaxed) < collectives_before || static_cast<Forced>(p.coll_choice) == Forced::messages) return;
-    CommState* state = state_of(c);
+// Two areas: for blocking and for nonblocking collectives.
+void make_areas(Process& p, Comm& c) {
+    CommState* state = static_cast<Forced>(p.coll_choice) == Forced::messages ? nullptr : state_of(c);
     if (state == nullptr || state->asked.exchange(1, std::memory_order_relaxed) != 0 || !all_near(p, c)) return;
     const Layout l = layout_for(c.size);
     auto* shares = static_cast<Share*>(malloc(2 * sizeof(Share)));
-    char* mine = c.rank == 0 && shares != nullptr && can_address(p) ? allocate(p, l) : nullptr;
+    char* mine = c.rank == 0 && shares != nullptr && can_address(p) ? allocate(p, l, 2) : nullptr;
     Offer offer{shares != nullptr && can_address(p) ? ~uint64_t{0} : 0, ~uint64_t{c.nonblocking_sequence.load(std::memory_order_relaxed)}};
     if (c.rank == 0) offer.address = reinterpret_cast<uint64_t>(mine) | (mine != nullptr ? static_cast<uint64_t>(cpus_of(*p.lane)) : 0);
     if (agree(p, c, &offer) != Err::ok) offer.address = 0;
@@ -170,8 +182,6 @@ void consider_area(Process& p, Comm& c) {
     state->blocking.store(&shares[0], std::memory_order_release);
     state->nonblocking.store(&shares[1], std::memory_order_release);
 }
-
-namespace {
 
 // This member uses the memory no more. Whose it is keeps it until nobody does.
 void leave(Process& p, const Share& s) {
@@ -188,6 +198,40 @@ void leave(Process& p, const Share& s) {
     *left = {p.coll->left, s.base};
     p.coll->left = left;
 }
+
+}  // namespace
+
+void consider_area(Process& p, Comm& c) {
+    if (c.coll_sequence.load(std::memory_order_relaxed) >= collectives_before) make_areas(p, c);
+}
+
+Share* open_own_area(Process& p, Comm& c, Operation o, int64_t bytes) {
+    if (share_of(c) == nullptr) make_areas(p, c);
+    const Share* common = share_of(c);
+    if (common == nullptr || !common->limits_of(o).stages(bytes)) return nullptr;
+    const Layout l = layout_for(c.size, bytes);
+    auto* share = static_cast<Share*>(malloc(sizeof(Share)));
+    char* mine = c.rank == 0 && share != nullptr ? allocate(p, l, 1) : nullptr;
+    Offer offer{share == nullptr ? 0 : c.rank == 0 ? reinterpret_cast<uint64_t>(mine) : ~uint64_t{0}, ~uint64_t{0}};
+    if (agree(p, c, &offer) != Err::ok) offer.address = 0;
+    if (offer.address == 0) {
+        if (mine != nullptr) (void)p.heap->release(mine);
+        free(share);
+        return nullptr;
+    }
+    new (share) Share(*common);
+    share->layout = l;
+    share->base = reinterpret_cast<char*>(offer.address);
+    share->call = share->all_done = share->marked = 0;
+    return share;
+}
+
+void close_own_area(Process& p, Share* share) {
+    if (share != nullptr) leave(p, *share);
+    free(share);
+}
+
+namespace {
 
 void close_state(Process& p, Comm&, obj::CollState* c) {
     auto* state = static_cast<CommState*>(c);

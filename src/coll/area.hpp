@@ -41,8 +41,15 @@ struct alignas(line_bytes) Line {
 };
 static_assert(sizeof(Line) == line_bytes);
 
+// Builds that look closer compare what members say a call's size is: bytes of its vector or block. A wrong program gets an error there,
+// where it hangs or computes nonsense in others.
+inline constexpr bool compares_sizes = WEFT_CHECK_HANDLES;
+
 struct alignas(line_bytes) Mark {
     std::atomic<uint64_t> at;
+    // Where sizes are compared, of the call in which this member wrote its staging memory last: stored when all are done with the call
+    // before, and ahead of the mark of the call's first phase.
+    std::atomic<int64_t> bytes;
 };
 
 struct Head {
@@ -56,11 +63,12 @@ struct Layout {
     static constexpr int64_t slot_bytes = 4096;
     int32_t ranks;
     int64_t stage_bytes;
+    bool stages_only = false;                     // no lines and no slots
 
     size_t marks() const { return sizeof(Head); }
     size_t lines() const { return marks() + static_cast<size_t>(ranks) * sizeof(Mark); }
     size_t slots() const { return lines() + static_cast<size_t>(ranks) * depth * sizeof(Line); }
-    size_t stages() const { return slots() + static_cast<size_t>(ranks * depth * slot_bytes); }
+    size_t stages() const { return stages_only ? lines() : slots() + static_cast<size_t>(ranks * depth * slot_bytes); }
     size_t bytes() const { return stages() + static_cast<size_t>(ranks * stage_bytes); }
 };
 
@@ -112,9 +120,15 @@ struct Share {
     }
 
     Watch lines_of(uint64_t n) const { return {reinterpret_cast<const char*>(&line(n, 0)), n, 0, ranks, me}; }
+    Watch lines_before(uint64_t n, int32_t end) const { return {reinterpret_cast<const char*>(&line(n, 0)), n, 0, end, me}; }
     Watch line_of(uint64_t n, int32_t i) const { return {reinterpret_cast<const char*>(&line(n, 0)), n, i, i + 1, -1}; }
     Watch marks_of(uint64_t value) const { return {base + layout.marks(), value, 0, ranks, me}; }
     Watch mark_of(int32_t i, uint64_t value) const { return {base + layout.marks(), value, i, i + 1, -1}; }
+
+    std::atomic<int64_t>& told(int32_t i) const { return reinterpret_cast<Mark*>(base + layout.marks())[i].bytes; }
+    // The error that names both, where member i has `theirs` and this one `mine`.
+    Err compare(int32_t i, int64_t theirs, int64_t mine) const { return WEFT_LIKELY(theirs == mine) ? Err::ok : differ(i, theirs, mine); }
+    WEFT_COLD Err differ(int32_t i, int64_t theirs, int64_t mine) const;
 
     // Publishes a word of this member's, and wakes the members that wait for one.
     WEFT_INLINE void publish(Process& p, std::atomic<uint64_t>& word, uint64_t value) {
@@ -165,6 +179,12 @@ inline Share* share_for(const Comm& c, bool nonblocking, uint32_t number) {
 // of them. Called at the start of every blocking collective that might use one, in all members, as its first messages agree on the
 // memory. Errors: none; without memory that all can address there is no area.
 void consider_area(Process&, Comm&);
+
+// An area of one persistent collective's own, as members may start theirs in any order: marks, and staging memory for `bytes` (as in
+// coll/choice.hpp). Null where its table has it go by messages, or without memory. Called by all members' init calls, which may wait for
+// each other; makes the communicator's area if there is none yet. Who frees the request gives it back.
+Share* open_own_area(Process&, Comm&, Operation, int64_t bytes);
+void close_own_area(Process&, Share*);
 
 // Gives back what other members had not left when this process did: to be called now and then. The second: at the end, the list alone.
 void sweep_areas(Process&);

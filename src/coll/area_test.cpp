@@ -12,6 +12,7 @@
 #include "heap/heap.hpp"
 #include "op/predefined.hpp"
 #include "os/clock.hpp"
+#include "p2p/calls.hpp"
 #include "p2p/ranks_test.hpp"
 
 using namespace weft;
@@ -98,12 +99,39 @@ TEST(Area, LinesHoldWhatTheirNumberSays) {
     free(memory);
 }
 
+// Blocks whose sizes two members know: some fit into a line or slot, others do not. What member a has for b is a * 1000 + b + i, and more
+// of it the larger their sum.
+void of_any_sizes(Process& p, int i, int count, int root) {
+    const int ranks = p.world_size, me = p.world_rank;
+    std::vector<int> counts(static_cast<size_t>(ranks)), at(counts.size());
+    int all = 0;
+    for (int k = 0; k < ranks; k++) {
+        counts[static_cast<size_t>(k)] = (me + k) * count / 2;
+        at[static_cast<size_t>(k)] = all;
+        all += counts[static_cast<size_t>(k)];
+    }
+    std::vector<int> out(static_cast<size_t>(all) + 1, -1), back(out.size(), -1);
+    for (int k = 0; k < ranks; k++) std::fill_n(out.begin() + at[static_cast<size_t>(k)], counts[static_cast<size_t>(k)], me * 1000 + k + i);
+    auto& t = const_cast<type::Type&>(*ints(nullptr, 0).type);
+    const obj::Ints c{counts.data(), false}, d{at.data(), false};
+    const auto mine = static_cast<size_t>(root);
+    auto expect = [&](int a, int b, int from) {
+        for (int k = 0; k < (a + b) * count / 2; k++) ASSERT_EQ(back[static_cast<size_t>(from + k)], a * 1000 + b + i);
+    };
+    ASSERT_EQ(coll::alltoallv(p, p.world, out.data(), c, d, t, back.data(), c, d, t), Err::ok);
+    for (int k = 0; k < ranks; k++) expect(k, me, at[static_cast<size_t>(k)]);
+    ASSERT_EQ(coll::gatherv(p, p.world, ints(out.data() + at[mine], counts[mine]), back.data(), c, d, t, root), Err::ok);
+    for (int k = 0; k < ranks && me == root; k++) expect(k, root, at[static_cast<size_t>(k)]);
+    ASSERT_EQ(coll::scatterv(p, p.world, out.data(), c, d, t, ints(back.data() + at[mine], counts[mine]), root), Err::ok);
+    expect(root, me, at[mine]);
+}
+
 // Calls of all kinds and sizes in a random order that all members draw alike; some members are late.
 void mixed(Process& p, unsigned seed, int calls) {
     std::mt19937 same(seed), own(seed + static_cast<unsigned>(p.world_rank) + 1);
     const int ranks = p.world_size, me = p.world_rank;
     for (int i = 0; i < calls; i++) {
-        const int what = static_cast<int>(same() % 6), root = static_cast<int>(same() % static_cast<unsigned>(ranks));
+        const int what = static_cast<int>(same() % 11), root = static_cast<int>(same() % static_cast<unsigned>(ranks));
         const int count = std::array{1, 5, 12, 13, 300, 1024, 1025, 40000}[same() % 8];
         const auto n = static_cast<size_t>(count), all = n * static_cast<size_t>(ranks);
         if (own() % 16 == 0) std::this_thread::yield();
@@ -128,9 +156,28 @@ void mixed(Process& p, unsigned seed, int calls) {
                 ASSERT_EQ(coll::allgather(p, p.world, ints(in.data(), count), ints(out.data(), count)), Err::ok);
                 for (size_t k = 0; k < all; k++) ASSERT_EQ(out[k], static_cast<int>(k % n) + static_cast<int>(k / n) + i);
                 break;
-            default:
+            case 5:
                 ASSERT_EQ(coll::alltoall(p, p.world, ints(in.data(), count), ints(out.data(), count)), Err::ok);
                 for (size_t k = 0; k < all; k++) ASSERT_EQ(out[k], static_cast<int>(k % n) + me * count + static_cast<int>(k / n) + i);
+                break;
+            case 6:
+                ASSERT_EQ(coll::gather(p, p.world, ints(in.data(), count), ints(out.data(), count), root), Err::ok);
+                for (size_t k = 0; k < all; k++) ASSERT_EQ(out[k], me == root ? static_cast<int>(k % n) + static_cast<int>(k / n) + i : -1);
+                break;
+            case 7:
+                ASSERT_EQ(coll::scatter(p, p.world, ints(in.data(), count), ints(out.data(), count), root), Err::ok);
+                for (size_t k = 0; k < n; k++) ASSERT_EQ(out[k], static_cast<int>(k) + me * count + root + i);
+                break;
+            case 8:
+                ASSERT_EQ(coll::reduce_scatter_block(p, p.world, ints(in.data(), count), ints(out.data(), count), sum()), Err::ok);
+                for (size_t k = 0; k < n; k++) ASSERT_EQ(out[k], (static_cast<int>(k) + me * count) * ranks + base);
+                break;
+            case 9:
+                ASSERT_EQ(coll::scan(p, p.world, ints(in.data(), count), ints(out.data(), count), sum()), Err::ok);
+                for (size_t k = 0; k < n; k++) ASSERT_EQ(out[k], (static_cast<int>(k) + i) * (me + 1) + me * (me + 1) / 2);
+                break;
+            default:
+                of_any_sizes(p, i, count, root);
         }
     }
 }
@@ -176,6 +223,41 @@ TEST(Area, NonblockingBesideBlocking) {
     });
 }
 
+// Members start persistent ones in different orders, again and again; the memory of each comes back.
+void persistent_ones(Process& p, int count) {
+    constexpr int many = 4, starts = 20;
+    const auto n = static_cast<size_t>(count);
+    const uint64_t before = p.heap->bytes_in_use();
+    std::vector<std::vector<int>> in(many, std::vector<int>(n)), out(many, std::vector<int>(n));
+    Request* r[many];
+    for (int i = 0; i < many; i++) {
+        const auto k = static_cast<size_t>(i);
+        ASSERT_EQ(coll::allreduce(p, p.world, ints(in[k].data(), count), ints(out[k].data(), count), sum(), nullptr, &r[i]), Err::ok);
+    }
+    EXPECT_TRUE(p.world_rank != 0 || p.heap->bytes_in_use() > before);
+    for (int s = 0; s < starts; s++) {
+        for (int i = 0; i < many; i++) {
+            const int which = (i + p.world_rank + s) % many;
+            std::fill(in[static_cast<size_t>(which)].begin(), in[static_cast<size_t>(which)].end(), p.world_rank + which + s);
+            ASSERT_EQ(p2p::start(p, &r[which]), Err::ok);
+        }
+        for (int i = 0; i < many; i++) {
+            p2p::wait(p, *r[i]);
+            ASSERT_EQ(p2p::finish(p, *r[i], nullptr), Err::ok);
+            for (int got : out[static_cast<size_t>(i)]) ASSERT_EQ(got, p.world_size * (p.world_size - 1) / 2 + p.world_size * (i + s));
+        }
+    }
+    for (Request* one : r) p2p::free_request(p, *one);
+    barrier(p);
+    coll::sweep_areas(p);
+    EXPECT_EQ(p.heap->bytes_in_use(), before);
+}
+
+TEST(Area, PersistentOnesNeedNoCommonOrder) {
+    run_in_areas(3, Forced::lines, [](Process& p) { persistent_ones(p, 3); });
+    run_in_areas(3, Forced::stages, [](Process& p) { persistent_ones(p, 5000); });
+}
+
 // Members begin nonblocking and blocking ones in different orders, also around the call that makes the area.
 TEST(Area, TheTwoKindsNeedNoCommonOrder) {
     run_ranks(3, ThreadLevel::single, [](Process& p) {
@@ -197,6 +279,24 @@ TEST(Area, TheTwoKindsNeedNoCommonOrder) {
         ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
         coll::close(p);
     });
+}
+
+// Members that bring different sizes are told, where the library looks for it, and the area can be used again.
+TEST(Area, DifferentSizesAreAnError) {
+    if (!coll::compares_sizes) GTEST_SKIP() << "this build does not look";
+    for (Forced f : {Forced::lines, Forced::stages})
+        run_in_areas(3, f, [](Process& p) {
+            std::vector<int> in(600, 1), out(600, -1);
+            const int mine = p.world_rank == 1 ? 100 : 101;
+            const Err e = coll::allreduce(p, p.world, ints(in.data(), mine), ints(out.data(), mine), sum());
+            EXPECT_EQ(e, Err::truncate);
+            ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
+            EXPECT_EQ(coll::allgather(p, p.world, ints(in.data(), mine), ints(out.data(), mine)), Err::truncate);
+            ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
+            const Err gathered = coll::gather(p, p.world, ints(in.data(), mine), ints(out.data(), mine), 0);
+            EXPECT_EQ(gathered, p.world_rank == 0 ? Err::truncate : Err::ok);
+            mixed(p, 6, 30);
+        });
 }
 
 // A member that sleeps is woken by a word of another.

@@ -46,6 +46,15 @@ struct Blocks {
     bool in_place() const { return coll::in_place(base); }
 };
 
+// Equal blocks, of one type.
+inline bool is_row(const Blocks& b) { return !b.counts && b.types == nullptr; }
+// Bytes of the largest of blocks of one type.
+inline int64_t largest(const Blocks& b, int32_t members) {
+    int64_t most = b.counts ? 0 : b.count;
+    for (int32_t i = 0; b.counts && i < members; i++) most = b.counts[i] > most ? b.counts[i] : most;
+    return most * b.type->size;
+}
+
 // Equal blocks in a row: any run of them is one buffer.
 struct Row {
     void* base;
@@ -68,6 +77,20 @@ struct Reduce { const void* send; Buffer recv; const op::Op* op; int32_t root; }
 struct Allreduce { const void* send; Buffer recv; const op::Op* op; };
 // `counts` empty: every process gets recv.count elements.
 struct ReduceScatter { const void* send; Buffer recv; Numbers counts; const op::Op* op; };
+// Its vector: one part for each member.
+struct Parts {
+    const ReduceScatter& a;
+    int64_t count(int32_t i) const { return a.counts ? a.counts[i] : a.recv.count; }
+    int64_t first(int32_t i) const {
+        if (!a.counts) return i * a.recv.count;
+        int64_t sum = 0;
+        for (int32_t j = 0; j < i; j++) sum += a.counts[j];
+        return sum;
+    }
+    Buffer at(const void* base, int32_t i) const {
+        return {static_cast<char*>(const_cast<void*>(base)) + first(i) * a.recv.type->extent, count(i), a.recv.type};
+    }
+};
 struct Scan { const void* send; Buffer recv; const op::Op* op; bool exclusive; };
 
 Err build(Schedule&, const Barrier&);
@@ -91,6 +114,8 @@ inline Team remote_team(Comm& c) { return {&c, nullptr, c.rank, c.remote_size}; 
 void add_barrier(Schedule&, const Team&);
 void add_bcast(Schedule&, const Team&, int32_t root, Buffer);
 void add_allgather(Schedule&, const Team&, Buffer send, const Blocks& recv);
+// Blocks of at least `least` bytes, each by one message: the two that exchange one know its size.
+void add_alltoall(Schedule&, const Team&, const Alltoall&, int64_t least = 0);
 // Equal blocks to or from the root, whose own is neither sent nor received: `own` is not looked at there, nor `row`
 // elsewhere.
 enum class Way : bool { gather, scatter };
@@ -131,6 +156,28 @@ bool try_lines(Process&, Share&, const Reduce&, Err*);
 bool try_lines(Process&, Share&, const Allreduce&, Err*);
 bool try_lines(Process&, Share&, const Allgather&, Err*);
 bool try_lines(Process&, Share&, const Alltoall&, Err*);
+bool try_lines(Process&, Share&, const Gather&, Err*);
+bool try_lines(Process&, Share&, const Scatter&, Err*);
+bool try_lines(Process&, Share&, const ReduceScatter&, Err*);
+bool try_lines(Process&, Share&, const Scan&, Err*);
+
+// What the table decides by, for collectives that can go by staging memory: the same in all members of an intracommunicator. No bytes:
+// they cannot.
+struct Extent {
+    Operation operation = Operation::barrier;
+    int64_t bytes = 0;
+};
+Extent extent_of(const Comm&, const Barrier&);
+Extent extent_of(const Comm&, const Bcast&);
+Extent extent_of(const Comm&, const Gather&);
+Extent extent_of(const Comm&, const Scatter&);
+Extent extent_of(const Comm&, const Allgather&);
+Extent extent_of(const Comm&, const Alltoall&);
+Extent extent_of(const Comm&, const Reduce&);
+Extent extent_of(const Comm&, const Allreduce&);
+Extent extent_of(const Comm&, const ReduceScatter&);
+Extent extent_of(const Comm&, const Scan&);
+template <class A> Extent extent_of(const Comm&, const A&) { return {}; }
 
 // One call in its three forms.
 template <class A> Err blocking(Process& p, Comm& c, const A& a) {
@@ -155,6 +202,8 @@ template <class A> Err nonblocking(Process& p, Comm& c, const A& a, Request** ou
 template <class A> Err persistent(Process& p, Comm& c, const A& a, obj::Info*, Request** out) {
     Schedule* s = nullptr;
     WEFT_TRY(open(p, c, of_persistent, true, &s));
+    const Extent x = c.is_inter() ? Extent{} : extent_of(c, a);
+    if (x.bytes > 0) s->own(open_own_area(p, c, x.operation, x.bytes));
     Err e = build(*s, a);
     return e == Err::ok ? init(*s, out) : abandon(*s, e);
 }

@@ -41,11 +41,13 @@ Err build(Schedule& s, const Allgather& a) {
 namespace {
 
 // In place: pairs swap blocks through a temporary one. Round i pairs r with i - r, which is its own inverse.
-void add_swaps(Schedule& s, const Team& t, const Blocks& data) {
+void add_swaps(Schedule& s, const Team& t, const Blocks& data, int64_t least) {
     for (int32_t i = 0; i < t.size; i++) {
         int32_t peer = (i - t.rank + t.size) % t.size;
         if (peer == t.rank) continue;
-        Buffer block = data.at(peer), incoming = s.temp_bytes(block.bytes());
+        Buffer block = data.at(peer);
+        if (block.bytes() < least) continue;
+        Buffer incoming = s.temp_bytes(block.bytes());
         s.recv(t, peer, incoming);
         s.send(t, peer, block);
         s.fence();
@@ -54,6 +56,17 @@ void add_swaps(Schedule& s, const Team& t, const Blocks& data) {
 }
 
 }  // namespace
+
+void add_alltoall(Schedule& s, const Team& t, const Alltoall& a, int64_t least) {
+    if (a.send.in_place()) return add_swaps(s, t, a.recv, least);
+    if (a.send.at(t.rank).bytes() >= least) s.copy(a.send.at(t.rank), a.recv.at(t.rank));
+    for (int32_t i = 1; i < t.size; i++) {
+        const int32_t from = (t.rank - i + t.size) % t.size, to = (t.rank + i) % t.size;
+        if (a.recv.at(from).bytes() >= least) s.recv(t, from, a.recv.at(from));
+        if (a.send.at(to).bytes() >= least) s.send(t, to, a.send.at(to));
+        if (i % window == 0) s.fence();
+    }
+}
 
 Err build(Schedule& s, const Alltoall& a) {
     Comm& c = *s.comm;
@@ -64,18 +77,7 @@ Err build(Schedule& s, const Alltoall& a) {
         return Err::ok;
     }
     if (add_staged_alltoall(s, a.send, a.recv)) return Err::ok;
-    Team t = local_team(c);
-    if (a.send.in_place()) {
-        add_swaps(s, t, a.recv);
-        return Err::ok;
-    }
-    s.copy(a.send.at(t.rank), a.recv.at(t.rank));
-    for (int32_t i = 1; i < t.size; i++) {
-        int32_t from = (t.rank - i + t.size) % t.size, to = (t.rank + i) % t.size;
-        s.recv(t, from, a.recv.at(from));
-        s.send(t, to, a.send.at(to));
-        if (i % window == 0) s.fence();
-    }
+    add_alltoall(s, local_team(c), a);
     return Err::ok;
 }
 

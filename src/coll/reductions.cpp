@@ -130,21 +130,6 @@ Err build(Schedule& s, const Allreduce& a) {
 
 namespace {
 
-// One block of the vector per member.
-struct Parts {
-    const ReduceScatter& a;
-    int64_t count(int32_t i) const { return a.counts ? a.counts[i] : a.recv.count; }
-    int64_t first(int32_t i) const {
-        if (!a.counts) return i * a.recv.count;
-        int64_t sum = 0;
-        for (int32_t j = 0; j < i; j++) sum += a.counts[j];
-        return sum;
-    }
-    Buffer at(const void* base, int32_t i) const {
-        return {static_cast<char*>(const_cast<void*>(base)) + first(i) * a.recv.type->extent, count(i), a.recv.type};
-    }
-};
-
 // Member 0 hands out the blocks of `whole`.
 void add_parts_scatter(Schedule& s, const Team& t, const Parts& parts, const void* whole, Buffer mine) {
     if (t.rank != 0) {
@@ -183,8 +168,9 @@ Err build(Schedule& s, const ReduceScatter& a) {
     if (total == 0) return Err::ok;
     if (!c.is_inter() && s.op()->is(op::Op::commutative)) {
         bool place = in_place(a.send);
+        const void* own = place ? a.recv.base : a.send;
         Buffer result = place ? s.temp_like(mine.count, *mine.type) : mine;
-        add_pairwise(s, local, parts, place ? a.recv.base : a.send, result);
+        if (!add_staged_reduce_scatter(s, parts, own, result)) add_pairwise(s, local, parts, own, result);
         s.fence();
         if (place) s.copy(result, mine);
         return Err::ok;
@@ -220,6 +206,7 @@ Err build(Schedule& s, const Scan& a) {
     WEFT_TRY(op::check(*a.op, *a.recv.type));
     s.use(*a.op);
     if (a.recv.count == 0) return Err::ok;
+    if (add_staged_scan(s, a.exclusive, in_place(a.send) ? a.recv.base : a.send, a.recv)) return Err::ok;
     Team t = local_team(c);
     const type::Type& type = *a.recv.type;
     Buffer own{in_place(a.send) ? a.recv.base : const_cast<void*>(a.send), a.recv.count, &type};

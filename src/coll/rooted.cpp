@@ -23,6 +23,7 @@ Err no_place(const char* what) { return fail(Err::buffer, "MPI_IN_PLACE cannot b
 
 Err build(Schedule& s, const Barrier&) {
     Comm& c = *s.comm;
+    if (add_staged_barrier(s)) return Err::ok;
     Team local = local_team(c), remote = remote_team(c);
     add_barrier(s, local);
     if (!c.is_inter()) return Err::ok;
@@ -67,6 +68,7 @@ Err build_rooted(Schedule& s, Way way, Buffer own, const Blocks& all, int32_t ro
     const bool has_all = c.is_inter() ? root == root_self : root == c.rank;
     if (!has_all && in_place(own.base)) return no_place(own_side);
     if (has_all && all.in_place()) return no_place(root_side);
+    if (equal && !c.is_inter() && (way == Way::gather ? add_staged_gather(s, root, own, all) : add_staged_scatter(s, root, all, own))) return Err::ok;
     Team local = local_team(c), remote = remote_team(c);
     Row row{all.base, all.count, all.type};
     Flow flow{s, way};

@@ -107,7 +107,10 @@ void Schedule::signal(uint64_t mark) {
 }
 
 void Schedule::await(const Watch& w) {
-    if (Step* s = push(Step::await)) s->watch = w;
+    if (Step* s = push(Step::await)) {
+        s->watch = w;
+        s->first = w.next;
+    }
 }
 
 // Calls of the area follow each other in every member: a nonblocking one begins when the one before has told that it is over.
@@ -116,6 +119,42 @@ uint64_t Schedule::begin_in_area() {
     if (keep_ && n > 1) await(share_->mark_of(share_->me, Share::mark_done(n - 1)));
     else signal(Share::mark_done(n - 1));
     return n;
+}
+
+void Schedule::tell(int64_t bytes) {
+    if (Step* s = push(Step::tell)) s->bytes = bytes;
+}
+
+void Schedule::compare(int32_t from, int32_t end, int64_t bytes) {
+    if (Step* s = push(Step::compare)) {
+        s->watch = {nullptr, 0, from, end, share_->me};
+        s->bytes = bytes;
+    }
+}
+
+// After an error only the last mark is set: the other members wait for none of this one's then.
+void Schedule::compare_now(const Step& s) {
+    Err e = Err::ok;
+    for (int32_t i = s.watch.next; i < s.watch.end && e == Err::ok; i++)
+        if (i != s.watch.skip) e = share_->compare(i, share_->told(i).load(std::memory_order_relaxed), s.bytes);
+    if (e == Err::ok) return;
+    note(e);
+    for (next_ = count_; steps_[next_ - 1].what != Step::signal;) next_--;
+    next_--;
+}
+
+void Schedule::own(Share* share) { share_ = own_ = share; }
+
+// The steps of a call in the area of its own, turned into those of the call after it.
+void Schedule::next_call() {
+    constexpr uint64_t one = Share::mark_at(1, 0);
+    for (int32_t i = 0; i < count_; i++) {
+        Step& s = steps_[i];
+        if (s.what == Step::signal) s.mark += one;
+        if (s.what != Step::await) continue;
+        s.watch.value += one;
+        s.watch.next = s.first;
+    }
 }
 
 void Schedule::use(const op::Op& op) {
@@ -167,6 +206,8 @@ void Schedule::issue(Step& s) {
         case Step::take: process->lane->shm.copy_out(s.to.data(), s.buf.data(), static_cast<size_t>(s.buf.bytes())); break;
         case Step::reduce: note(op::apply(*op_, s.to.base, s.buf.base, s.buf.count, *s.buf.type)); break;
         case Step::signal: share_->set_mark(*process, s.mark); break;
+        case Step::tell: share_->told(share_->me).store(s.bytes, std::memory_order_relaxed); break;
+        case Step::compare: compare_now(s); break;
         case Step::fence:
         case Step::await: break;
     }
@@ -235,6 +276,8 @@ Err Schedule::finish_now() {
 void Schedule::rewind() {
     next_ = reaped_ = 0;
     error_ = Err::ok;
+    if (own_ != nullptr && started_) next_call();
+    started_ = true;
 }
 
 // -------------------------------------------------------------------------------------------------- engine
@@ -269,7 +312,8 @@ struct Access {
         s.keep_ = keep;
         s.failed_to_build_ = false;
         s.op_ = nullptr;
-        s.share_ = nullptr;
+        s.share_ = s.own_ = nullptr;
+        s.started_ = false;
         s.held_ = nullptr;
         s.request_ = nullptr;
         s.busy_.store(1, std::memory_order_relaxed);
@@ -293,6 +337,7 @@ struct Access {
     static void give_back(Schedule& s) {
         for (Schedule::Held* h = s.held_; h != nullptr; h = h->next) type::release(*h->type);
         if (s.keep_ && s.op_ != nullptr) op::release(*s.op_);
+        close_own_area(*s.process, s.own_);
         if (s.keep_) obj::release(*s.comm);
         free_chunks(s, false);
         Engine& e = *s.process->coll;
@@ -365,6 +410,12 @@ struct Access {
     }
 
     static void attach(Schedule& s, Request* r) { s.request_ = r; }
+    // An area that no step uses is not kept.
+    static void keep_area_in_use(Schedule& s) {
+        if (s.own_ == nullptr || s.own_->call != 0) return;
+        close_own_area(*s.process, s.own_);
+        s.own(nullptr);
+    }
     static void may_use(Schedule& s, Share* share) { s.share_ = share; }
 };
 
@@ -467,6 +518,7 @@ Err start(Schedule& s, Request** out) {
 }
 
 Err init(Schedule& s, Request** out) {
+    Access::keep_area_in_use(s);
     if (Err e = Access::checked(s); e != Err::ok) return abandon(s, e);
     Request* r = p2p::make_special(*s.process, s.comm, &again_ops, &s);
     if (r == nullptr) return abandon(s, fail(Err::no_mem, "no memory for a request"));

@@ -32,7 +32,7 @@ struct Team {
 };
 
 struct Step {
-    enum What : uint8_t { send, recv, copy, take, reduce, fence, signal, await };
+    enum What : uint8_t { send, recv, copy, take, reduce, fence, signal, await, tell, compare };
     What what;
     bool waits;            // counted among the area's waiters
     int32_t peer;
@@ -42,7 +42,11 @@ struct Step {
             Buffer buf;    // send, recv; where a copy comes from; what a reduction reduces into
             Buffer to;     // where a copy goes; a reduction's left operand (base alone)
         };
-        Watch watch;       // await
+        struct {
+            Watch watch;   // await; of compare, whom with
+            int32_t first; // its `next` at the start
+            int64_t bytes; // tell, compare
+        };
         uint64_t mark;     // signal
     };
     Request* request;      // of a send or receive under way
@@ -80,10 +84,15 @@ public:
     // buffers in the area or not; messages must not be under way.
     void signal(uint64_t mark);
     void await(const Watch&);
+    // Where sizes are compared: this member's; with that of members [from, end) but this one. What differs ends the call.
+    void tell(int64_t bytes);
+    void compare(int32_t from, int32_t end, int64_t bytes);
     // The area that this schedule may use, or null. For as long as it lives, from the first call on, this call has the area's next
     // number, and what was done there before is over: builders ask when they have decided to use it.
     Share* share() const { return share_; }
     uint64_t begin_in_area();
+    // An area of the schedule's own, in which each of its starts is the next call; null: none. It comes back with the schedule.
+    void own(Share*);
     void use(const op::Op&);
     // Memory that lives as long as the schedule; null when there is none (and remembered).
     void* temp(int64_t bytes);
@@ -113,6 +122,8 @@ private:
     void issue(Step&);
     bool reap(bool wait);
     bool is_over(Step& await);
+    void next_call();
+    void compare_now(const Step&);
     void note(Err e) { if (error_ == Err::ok) error_ = e; }
 
     Step* steps_;
@@ -123,7 +134,8 @@ private:
     bool keep_;            // types, operation and communicator are referenced until the end
     bool failed_to_build_;
     const op::Op* op_;
-    Share* share_;
+    Share *share_, *own_;
+    bool started_;         // with an area of its own: its steps have been run
     Chunk* chunks_;        // the first is kept when the schedule is used again
     Held* held_;
     Request* request_;

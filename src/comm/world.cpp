@@ -167,9 +167,11 @@ void in_forked_child() {
     if (p.phase.load(std::memory_order_relaxed) != Phase::active) return;
     p.phase.store(Phase::forked, std::memory_order_relaxed);
     p.world.kind = p.self.kind = Kind::forked;
-    for (Comm* list : {p.self.all_next, p.all_comms})
-        for (Comm* c = list; c != nullptr; c = c->all_next)
-            if (c->kind == Kind::comm) c->kind = Kind::forked;
+    auto mark = [](Comm& c) {
+        if (c.kind == Kind::comm) c.kind = Kind::forked;
+    };
+    for (Comm* c = p.self.all_next; c != nullptr; c = c->all_next) mark(*c);
+    p.comm_slabs.each(mark);
 }
 
 void close_memory(Process& p) {

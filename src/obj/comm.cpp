@@ -9,6 +9,7 @@
 #include "obj/lanes.hpp"
 #include "obj/process.hpp"
 #include "obj/status.hpp"
+#include "os/memory.hpp"
 
 namespace weft::obj {
 
@@ -32,6 +33,58 @@ Err make_routes(Process& p, Group& to, Route** out) {
     free(block);
     *out = others;
     return Err::ok;
+}
+
+// The caller holds pool_lock, here and below.
+CommSlab* add_slab(CommSlabs& slabs) {
+    auto* s = static_cast<CommSlab*>(calloc(1, sizeof(CommSlab)));
+    void* memory = nullptr;
+    if (s == nullptr || posix_memalign(&memory, os::page_bytes, CommSlab::bytes) != 0) {
+        free(s);
+        return nullptr;
+    }
+    s->comms = static_cast<Comm*>(memory);
+    s->next = slabs.all;
+    slabs.all = slabs.open = s;
+    return s;
+}
+
+Comm* take_place(CommSlabs& slabs) {
+    CommSlab* s = slabs.open != nullptr ? slabs.open : add_slab(slabs);
+    if (s == nullptr) return nullptr;
+    Comm* c = s->free;
+    if (c != nullptr) {
+        s->free = c->local_comm;
+    } else {
+        c = &s->comms[s->fresh++];
+        memset(static_cast<void*>(c), 0, sizeof *c);
+        c->slab = s;
+    }
+    if (++s->used == CommSlab::places) slabs.open = s->next_open;
+    return c;
+}
+
+void give_place(CommSlabs& slabs, Comm& c) {
+    CommSlab& s = *c.slab;
+    c.local_comm = s.free;
+    s.free = &c;
+    if (s.used-- == CommSlab::places) {
+        s.next_open = slabs.open;
+        slabs.open = &s;
+    }
+    if (s.used != 0 || slabs.idle == &s) return;
+    if (slabs.idle == nullptr || slabs.idle->used != 0) {
+        slabs.idle = &s;
+        return;
+    }
+    s.free = nullptr;
+    s.fresh = 0;
+    os::drop_private(s.comms, CommSlab::bytes);
+}
+
+void retire(Process& p, Comm& c) {
+    SpinGuard guard(p.pool_lock);
+    give_place(p.comm_slabs, c);
 }
 
 }  // namespace
@@ -70,18 +123,11 @@ Err make_comm(Process& p, Group* group, Group* remote, uint32_t context, Comm* p
     Comm* c = nullptr;
     {
         SpinGuard guard(p.pool_lock);
-        if ((c = p.free_comms) != nullptr) p.free_comms = c->local_comm;
-    }
-    if (c == nullptr && (c = static_cast<Comm*>(calloc(1, sizeof(Comm)))) != nullptr) {
-        SpinGuard guard(p.pool_lock);
-        c->all_next = p.all_comms;
-        p.all_comms = c;
+        c = take_place(p.comm_slabs);
     }
     if (c == nullptr) return fail(Err::no_mem, "no memory for a communicator");
     if (Err e = init_comm(p, *c, group, remote, context, parent); e != Err::ok) {
-        SpinGuard guard(p.pool_lock);
-        c->local_comm = p.free_comms;
-        p.free_comms = c;
+        retire(p, *c);
         return e;
     }
     *out = c;
@@ -111,22 +157,17 @@ void release(Comm& c) {
     Process& p = *process;
     close_comm(p, c);
     if (&c == &p.world || &c == &p.self || is_fixed(p, c)) return;
-    SpinGuard guard(p.pool_lock);
-    c.local_comm = p.free_comms;
-    p.free_comms = &c;
+    retire(p, c);
 }
 
 void move_comm(Process& p, Comm& from, Comm& to) {
     const int32_t id = to.id;
-    Comm *const next = to.all_next, *const next_of_from = from.all_next;
+    Comm* const next = to.all_next;
     memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof to);
     to.id = id;
     to.all_next = next;
     from.kind = Kind::dead;
-    from.all_next = next_of_from;
-    SpinGuard guard(p.pool_lock);
-    from.local_comm = p.free_comms;
-    p.free_comms = &from;
+    retire(p, from);
 }
 
 }  // namespace weft::obj

@@ -58,12 +58,32 @@ struct Comm : Object {
     std::atomic<p2p::Requestless*> requestless;  // owned by p2p/; null until a send without a request is not complete at once
     void* session;       // null: World Model
     alignas(16) uint64_t nomatch_header[2];  // fixed ones: of an empty message without source and tag, as in wire::Cell
-    Comm* all_next;      // link of Process::all_comms, for life
+    Comm* all_next;      // the next of those in Process, for life
+    struct CommSlab* slab;  // where the others lie
     char name[128];
 
     bool is_inter() const { return remote_group != nullptr; }
     // A rank one may send to, proc_null included; the bad slots in between are caught by their Way.
     bool valid_peer(int r) const { return static_cast<uint32_t>(r + 3) < peer_limit; }
+};
+
+// Memory of communicators. A stale handle stays readable, but the pages of a slab without communicators go back to the system, for all
+// such slabs but one.
+struct CommSlab {
+    static constexpr size_t bytes = 64 * 1024;
+    static constexpr int32_t places = static_cast<int32_t>(bytes / sizeof(Comm));
+    CommSlab *next, *next_open;   // of all; of those with a place
+    Comm* comms;
+    Comm* free;                   // places that were used, by local_comm
+    int32_t fresh, used;          // places from `fresh` on have not been used since the slab had its pages
+};
+struct CommSlabs {
+    CommSlab *all, *open, *idle;  // idle: has no communicators, and its pages still
+    // Calls f(Comm&) for each place that is or was a communicator's.
+    template <class F> void each(F f) const {
+        for (CommSlab* s = all; s != nullptr; s = s->next)
+            for (int32_t i = 0; i < s->fresh; i++) f(s->comms[i]);
+    }
 };
 
 inline bool is_predefined(const Comm& c) { return c.counted == 0; }

@@ -87,10 +87,9 @@ struct Process {
     Comm world, self, null_comm; // the objects behind comms[]
     Comm fixed[comm_numbers - first_fixed + 1];  // [0]: no communicator; the others: MPIX_COMM_1 to 4. On the list of all, behind `self`
     Contexts contexts;
-    os::SpinLock pool_lock;       // guards the two free lists: dead objects stay mapped and are used again
+    os::SpinLock pool_lock;       // guards the free lists: dead objects stay mapped and are used again
     Group* free_groups;
-    Comm* free_comms;
-    Comm* all_comms;             // every Comm ever made but those above, by all_next
+    CommSlabs comm_slabs;        // of all communicators but those above; under pool_lock
     std::atomic<p2p::Buffers*> buffers;  // of buffered sends; null until the first is attached
     coll::Engine* coll;          // active schedules; null until the first nonblocking collective
     Errhandler* free_errhandlers;

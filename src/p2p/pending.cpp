@@ -75,11 +75,14 @@ void add_request(Found* found, const Request& r) {
 // Null if that communicator has been freed.
 const obj::Comm* comm_of(Process& p, uint32_t context) {
     SpinGuard g(p.pool_lock);
-    for (const obj::Comm* c : {static_cast<const obj::Comm*>(&p.world), static_cast<const obj::Comm*>(&p.self),
-                               static_cast<const obj::Comm*>(p.all_comms)})
-        for (; c != nullptr; c = c->all_next)
-            if (c->kind == Kind::comm && c->context == obj::Contexts::of_messages(context)) return c;
-    return nullptr;
+    const obj::Comm* found = nullptr;
+    auto look = [&](const obj::Comm& c) {
+        if (c.kind == Kind::comm && c.context == obj::Contexts::of_messages(context)) found = &c;
+    };
+    look(p.world);
+    for (const obj::Comm* c = &p.self; c != nullptr; c = c->all_next) look(*c);
+    p.comm_slabs.each(look);
+    return found;
 }
 
 void look(Lane& l, Found* found) {
