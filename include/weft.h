@@ -27,6 +27,20 @@ int weft_setting(int index, const char **name, char *value, const char **origin,
 int MPIX_Comm_node_rank(MPI_Comm comm, int rank, int *node_rank);
 int PMPIX_Comm_node_rank(MPI_Comm comm, int rank, int *node_rank);
 
+/* Endpoints (docs/lanes.md): a communicator in which each process has as many ranks as it asks for, one for each of its threads, say.
+   `num_ep` may differ from process to process, and may be 0; `out_handles` gets a handle for each of the caller's ranks, which follow
+   each other in the order of the processes in `parent`. A handle is used as any communicator is, by one rank: its sends come from that
+   rank, its receives and probes, with wildcards too, meet what is sent to it, and in collectives it takes part for it; so threads may be
+   in one collective at once, each by another handle, and must be, or none of them returns. Ranks of one process talk to each other as to
+   any other. Each handle is freed on its own (MPI_Comm_free). Endpoints lie on different lanes while there are lanes.
+   Collective over `parent`, an intracommunicator of processes; `info` may be MPI_INFO_NULL, and no key is known. MPI_Comm_dup is
+   collective over the endpoints. What makes something of processes raises MPI_ERR_UNSUPPORTED_OPERATION on such a communicator:
+   MPI_Comm_group, MPI_Comm_idup, all other calls that create communicators, windows, topologies. MPIX_Isend_global and
+   MPIX_Isend_all_opts must not be called on one. Thread-safe, as the thread level allows; several threads at once need
+   MPI_THREAD_MULTIPLE. */
+int MPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]);
+int PMPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]);
+
 /* Ownership passing (docs/ownership.md): buffers that are handed from rank to rank instead of being copied. A buffer has one owner,
    and only the owner may touch it. Gives and takes match as sends and receives do, with each other and with ordinary ones, in order.
    `*ptr` is the pointer to a buffer, of any type. Errors are raised on `comm`, or on MPI_COMM_SELF where there is none. Thread-safe, as

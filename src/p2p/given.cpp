@@ -111,7 +111,8 @@ void make_room(LaneGuard& g, Request& r) {
     use_buffer(r, data);
 }
 
-Err give_slow(Process& p, Comm& c, Buffer b, Envelope e) {
+Err give_slow(Process& p, Comm& front, Buffer b, Envelope e) {
+    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::send);
     Request r{};
     {
         LaneGuard g(lane_of(p, c, e.tag, Direction::send));
@@ -124,7 +125,8 @@ Err give_slow(Process& p, Comm& c, Buffer b, Envelope e) {
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
 }
 
-Err igive_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+Err igive_slow(Process& p, Comm& front, Buffer b, Envelope e, Request** out) {
+    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::send);
     LaneGuard g(lane_of(p, c, e.tag, Direction::send));
     WEFT_TRY(check_buffer(g.lane, b.base));
     Request* r = make_request(g, c, b, e.rank, e.tag, 0);
@@ -138,7 +140,8 @@ Err igive_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
     return Err::ok;
 }
 
-Err take_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+Err take_slow(Process& p, Comm& front, Buffer b, Envelope e, Status* s) {
+    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::receive);
     WEFT_TRY(check_room(b));
     if (e.rank == obj::proc_null) set_pointer(b.base, nullptr);
     const obj::Route& from = c.routes[e.rank];
@@ -158,7 +161,8 @@ Err take_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
 }
 
-Err itake(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+Err itake(Process& p, Comm& front, Buffer b, Envelope e, Request** out) {
+    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::receive);
     WEFT_TRY(check_room(b));
     if (e.rank == obj::proc_null) set_pointer(b.base, nullptr);
     LaneGuard g(lane_of(p, c, e.tag, Direction::receive));

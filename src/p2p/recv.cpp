@@ -52,7 +52,16 @@ void start_receive(LaneGuard& g, Request& r) {
     }
 }
 
+// On a front: by the branch, whose short path has not been tried.
+[[gnu::noinline]] static Err recv_by_branch(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+    return recv(p, branch_of(c, e.rank, e.tag, e.coll, Direction::receive), b, e, s);
+}
+[[gnu::noinline]] static Err irecv_by_branch(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+    return irecv(p, branch_of(c, e.rank, e.tag, e.coll, Direction::receive), b, e, out);
+}
+
 Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+    if (WEFT_UNLIKELY(c.branches != nullptr)) return irecv_by_branch(p, c, b, e, out);
     LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
     Request* r = make_request(g, c, b, e.rank, e.tag, static_cast<uint16_t>(e.coll | Request::is_recv));
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
@@ -62,6 +71,7 @@ Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
 }
 
 Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+    if (WEFT_UNLIKELY(c.branches != nullptr)) return recv_by_branch(p, c, b, e, s);
     const obj::Route& from = c.routes[e.rank];
     Request r{};
     prepare(r, c, b, e.rank, e.tag, e.coll | Request::is_recv);
@@ -118,12 +128,14 @@ static Err look(Process& p, Comm& c, Envelope e, bool* found, Status* s, Round* 
     return Err::ok;
 }
 
-Err iprobe(Process& p, Comm& c, Envelope e, bool* found, Status* s) {
+Err iprobe(Process& p, Comm& front, Envelope e, bool* found, Status* s) {
+    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::receive);
     const Probing told(c, e);
     return look(p, c, e, found, s, progress_once);
 }
 
-Err probe(Process& p, Comm& c, Envelope e, Status* s) {
+Err probe(Process& p, Comm& front, Envelope e, Status* s) {
+    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::receive);
     const Probing told(c, e);
     bool found = false;
     Err err = Err::ok;
@@ -190,12 +202,14 @@ static Err match(Process& p, Comm& c, Envelope e, bool* found, Message** out, St
     return Err::ok;
 }
 
-Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s) {
+Err improbe(Process& p, Comm& front, Envelope e, bool* found, Message** out, Status* s) {
+    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::receive);
     const Probing told(c, e);
     return match(p, c, e, found, out, s, progress_once);
 }
 
-Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
+Err mprobe(Process& p, Comm& front, Envelope e, Message** out, Status* s) {
+    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::receive);
     const Probing told(c, e);
     bool found = false;
     Err err = Err::ok;
