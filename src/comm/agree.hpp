@@ -2,6 +2,7 @@
 #pragma once
 #include "coll/coll.hpp"
 #include "comm/comm.hpp"
+#include "obj/branches.hpp"
 #include "obj/status.hpp"
 
 namespace weft::comm {
@@ -40,6 +41,17 @@ Err swap_now(Process&, Comm& c, const coll::Team& other, int32_t peer, int32_t t
 
 // MPI_Comm_dup of an endpoint.
 Err dup_endpoints(Process&, Comm&, Info*, Comm** out);
+// What hints say about several lanes, all members the same: how many, and what chooses among them (obj/branches.hpp).
+struct Several {
+    int32_t lanes;
+    obj::By by;
+    uint8_t shift;
+    uint32_t mask;
+};
+// False: they do not ask for several, or do not promise what those need.
+bool wants_several(Info* hints, Several*);
+// MPI_Comm_dup_with_info with such hints, of an intracommunicator.
+Err dup_several(Process&, Comm&, Info*, const Several&, Comm** out);
 // Why a call that makes something of a communicator's processes fails for one of endpoints.
 Err no_processes();
 

@@ -6,7 +6,6 @@
 #include "base/scratch.hpp"
 #include "coll/coll.hpp"
 #include "comm/agree.hpp"
-#include "obj/branches.hpp"
 #include "obj/info.hpp"
 #include "obj/lanes.hpp"
 #include "obj/status.hpp"
@@ -145,6 +144,7 @@ Err draw_contexts(Process& p, Comm& c, Comm& twin, Info* info, bool waits) {
 
 Err duplicate(Process& p, Comm& c, Info* info, Comm** out, Request** request) {
     if (obj::has_endpoints(c)) return request != nullptr ? no_processes() : dup_endpoints(p, c, info, out);
+    if (Several wanted; request == nullptr && !c.is_inter() && wants_several(info, &wanted)) return dup_several(p, c, info, wanted, out);
     Schedule* s = nullptr;
     Comm* twin = nullptr;
     WEFT_TRY(coll::open(p, c, request != nullptr ? coll::of_nonblocking : coll::of_sequence, request != nullptr, &s));

@@ -3,7 +3,6 @@
 
 #include "base/scratch.hpp"
 #include "comm/agree.hpp"
-#include "obj/branches.hpp"
 #include "obj/status.hpp"
 
 namespace weft::comm {

@@ -31,10 +31,11 @@ Branches* new_branches(const Comm& front, const BranchPlan& plan) {
     char* const block = static_cast<char*>(calloc(1, own + (ranks + route_sentinels) * sizeof(Route) + numbers * sizeof(int32_t)));
     if (block == nullptr) return nullptr;
     auto* const b = reinterpret_cast<Branches*>(block);
-    b->own = plan.own;
-    b->count = plan.contexts->count;
+    b->by = plan.by;
     b->shift = plan.shift;
     b->mask = plan.mask;
+    b->own = plan.own;
+    b->count = plan.contexts->count;
     auto* const routes = reinterpret_cast<Route*>(block + own);
     memcpy(static_cast<void*>(routes), front.routes - route_sentinels, (ranks + route_sentinels) * sizeof(Route));
     b->routes = routes + route_sentinels;

@@ -112,7 +112,7 @@ void make_room(LaneGuard& g, Request& r) {
 }
 
 Err give_slow(Process& p, Comm& front, Buffer b, Envelope e) {
-    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::send);
+    Comm& c = sender(front, e.rank, e.tag, e.coll);
     Request r{};
     {
         LaneGuard g(lane_of(p, c, e.tag, Direction::send));
@@ -126,7 +126,7 @@ Err give_slow(Process& p, Comm& front, Buffer b, Envelope e) {
 }
 
 Err igive_slow(Process& p, Comm& front, Buffer b, Envelope e, Request** out) {
-    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::send);
+    Comm& c = sender(front, e.rank, e.tag, e.coll);
     LaneGuard g(lane_of(p, c, e.tag, Direction::send));
     WEFT_TRY(check_buffer(g.lane, b.base));
     Request* r = make_request(g, c, b, e.rank, e.tag, 0);
@@ -141,7 +141,9 @@ Err igive_slow(Process& p, Comm& front, Buffer b, Envelope e, Request** out) {
 }
 
 Err take_slow(Process& p, Comm& front, Buffer b, Envelope e, Status* s) {
-    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::receive);
+    Comm* branch = nullptr;
+    WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &branch));
+    Comm& c = *branch;
     WEFT_TRY(check_room(b));
     if (e.rank == obj::proc_null) set_pointer(b.base, nullptr);
     const obj::Route& from = c.routes[e.rank];
@@ -162,7 +164,9 @@ Err take_slow(Process& p, Comm& front, Buffer b, Envelope e, Status* s) {
 }
 
 Err itake(Process& p, Comm& front, Buffer b, Envelope e, Request** out) {
-    Comm& c = branch_of(front, e.rank, e.tag, e.coll, Direction::receive);
+    Comm* branch = nullptr;
+    WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &branch));
+    Comm& c = *branch;
     WEFT_TRY(check_room(b));
     if (e.rank == obj::proc_null) set_pointer(b.base, nullptr);
     LaneGuard g(lane_of(p, c, e.tag, Direction::receive));

@@ -33,10 +33,11 @@ Err start_queued(Process& p, Persistent& r) {
 
 // Inactive. A ready send is a standard one.
 Err init_persistent(Process& p, Comm& front, Buffer b, Envelope e, Persistent::How how, Request** out) {
-    const Direction direction = how == Persistent::receive ? Direction::receive : Direction::send;
-    // The buffer of a buffered one is the front's.
-    Comm& c = how == Persistent::buffered ? front : branch_of(front, e.rank, e.tag, e.coll, direction);
-    LaneGuard g(lane_of(p, c, e.tag, direction));
+    Comm* branch = &front;   // of a buffered one too, as the attached buffer is the front's
+    if (how == Persistent::receive) WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &branch));
+    else if (how != Persistent::buffered) branch = &sender(front, e.rank, e.tag, e.coll);
+    Comm& c = *branch;
+    LaneGuard g(lane_of(p, c, e.tag, how == Persistent::receive ? Direction::receive : Direction::send));
     auto* r = static_cast<Persistent*>(g.lane.persistent_pool.take());
     if (r == nullptr) return fail(Err::no_mem, "no memory for a persistent request");
     memset(static_cast<void*>(r), 0, sizeof *r);

@@ -90,10 +90,10 @@ Err no_such_rank(int32_t rank) { return fail(Err::rank, "rank %d cannot be sent 
 
 // On a front: by the branch, whose short path has not been tried.
 [[gnu::noinline]] static Err send_by_branch(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
-    return send(p, branch_of(c, e.rank, e.tag, e.coll, Direction::send), b, e, m);
+    return send(p, sender(c, e.rank, e.tag, e.coll), b, e, m);
 }
 [[gnu::noinline]] static Err isend_by_branch(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {
-    return isend(p, branch_of(c, e.rank, e.tag, e.coll, Direction::send), b, e, m, out);
+    return isend(p, sender(c, e.rank, e.tag, e.coll), b, e, m, out);
 }
 
 Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {

@@ -37,6 +37,22 @@ static void let_go(void) {
 
 // ---------------------------------------------------------------------------------------------------------- matching
 
+// The endpoints of a process are on different lanes while there are lanes, at least 4 where there are several.
+static void check_lanes(void) {
+    unsigned lanes = 0;
+    for (int i = 0; i < mine; i++) {
+        MPI_Info told;
+        char value[16] = "";
+        int there, room = sizeof value;
+        MPI_Comm_get_info(ep[i], &told);
+        MPI_Info_get_string(told, "weft_lane", &room, value, &there);
+        MPI_Info_free(&told);
+        lanes |= 1u << (there ? atoi(value) : 0);
+    }
+    const int used = __builtin_popcount(lanes);
+    CHECK(lanes == 1 || used == mine || used >= 4, "%d endpoints on %d lanes", mine, used);
+}
+
 static const size_t sizes[] = {0, 8, 48, 200, 5000, 100000, 700000};
 enum { n_sizes = sizeof sizes / sizeof sizes[0] };
 // Of the message between two ranks, the same both ways; not the largest where there are many.
@@ -192,6 +208,7 @@ static void matching(void) {
     static const int counts[][3] = {{1, 1, 1}, {2, 2, 2}, {3, 0, 5}, {0, 4, 1}, {8, 9, 10}, {20, 3, 17}, {0, 0, 0}};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         make(counts[i][rank % 3]);
+        check_lanes();
         by_names(0);
         by_names(1);
         MPI_Barrier(MPI_COMM_WORLD);   // what the others send next, wildcards would receive

@@ -1,8 +1,13 @@
-// Endpoints: communicators in which a process has several ranks, each with a handle, a context and if possible a lane of its own.
+// Communicators of several lanes (obj/branches.hpp): endpoints, and duplicates whose hints say that tags or ranks may choose the lane.
+#include <cstdlib>
+#include <cstring>
+
 #include "base/scratch.hpp"
 #include "coll/coll.hpp"
 #include "comm/agree.hpp"
 #include "obj/branches.hpp"
+#include "obj/info.hpp"
+#include "obj/topology.hpp"
 
 namespace weft::comm {
 
@@ -80,7 +85,7 @@ Err make_endpoints(Process& p, Comm& c, const int32_t* counts, const Spread& s, 
     Err e = Err::ok;
     int32_t made = 0;
     for (; made < counts[c.rank] && e == Err::ok; made++)
-        e = obj::make_front(p, *group, {&contexts, s.base + made, made, of_rank.get(), 0, 0}, &c, &out[made]);
+        e = obj::make_front(p, *group, {&contexts, s.base + made, made, obj::By::endpoint, 0, 0, of_rank.get()}, &c, &out[made]);
     if (e != Err::ok)
         for (made--; made-- > 0;) obj::release(*out[made]);
     obj::release(p, *group);
@@ -107,17 +112,60 @@ Err create_endpoints(Process& p, Comm& c, int count, Comm** out) {
     return e;
 }
 
-Err dup_endpoints(Process& p, Comm& c, Info* info, Comm** out) {
-    const obj::Branches& b = *c.branches;
-    ContextSet* contexts = nullptr;
+namespace {
+
+// A duplicate of `c` as `plan` says, whose contexts are drawn here.
+Err dup_front(Process& p, Comm& c, Info* info, int32_t lanes, BranchPlan plan, Comm** out) {
     Comm* twin = nullptr;
-    WEFT_TRY(agree_contexts(p, c, 0, take_tag(c), b.count, &contexts));
-    Err e = obj::make_front(p, *c.group, {contexts, c.rank, b.own, b.of_rank, 0, 0}, &c, &twin);
-    obj::release(p, *contexts);
+    WEFT_TRY(agree_contexts(p, c, 0, take_tag(c), lanes, &plan.contexts));
+    Err e = obj::make_front(p, *c.group, plan, &c, &twin);
+    obj::release(p, *plan.contexts);
+    if (e != Err::ok) return e;
+    if (c.topology != nullptr && (twin->topology = obj::copy_topology(c.topology)) == nullptr) e = fail(Err::no_mem, "no memory for the topology");
     if (e == Err::ok) e = inherit(p, c, *twin, info);
     if (e == Err::ok) *out = twin;
-    else if (twin != nullptr) obj::release(*twin);
+    else obj::release(*twin);
     return e;
+}
+
+bool promises(Info& hints, const char* key) {
+    char value[8];
+    return obj::info_lookup(&hints, key, value, sizeof value) && strcmp(value, "true") == 0;
+}
+
+// The value of a hint that is a number from 0 to `most`; -1 if it is none, or not there.
+int32_t number_of(Info& hints, const char* key, int32_t most) {
+    char value[16], *end = nullptr;
+    if (!obj::info_lookup(&hints, key, value, sizeof value) || value[0] == 0) return -1;
+    const long n = strtol(value, &end, 10);
+    return *end == 0 && n >= 0 && n <= most ? static_cast<int32_t>(n) : -1;
+}
+
+}  // namespace
+
+Err dup_endpoints(Process& p, Comm& c, Info* info, Comm** out) {
+    const obj::Branches& b = *c.branches;
+    return dup_front(p, c, info, b.count, {nullptr, c.rank, b.own, obj::By::endpoint, 0, 0, b.of_rank}, out);
+}
+
+bool wants_several(Info* hints, Several* out) {
+    if (hints == nullptr) return false;
+    const int32_t lanes = number_of(*hints, "mpi_num_vcis", INT32_MAX);
+    if (lanes < 2) return false;
+    *out = {lanes < lane::most_lanes ? lanes : lane::most_lanes, obj::By::source, 0, 0};
+    if (!promises(*hints, "mpi_assert_no_any_tag")) return promises(*hints, "mpi_assert_no_any_source");
+    constexpr int32_t tag_bits = 31;
+    const int32_t bits = number_of(*hints, "mpi_num_tag_bits_for_vci", tag_bits), app = number_of(*hints, "mpi_num_tag_bits_for_app", tag_bits);
+    out->by = obj::By::tag;
+    out->mask = INT32_MAX;
+    if (bits < 1 || !promises(*hints, "mpi_assert_tag_based_parallelism")) return true;
+    out->shift = static_cast<uint8_t>(app > 0 ? app : 0);
+    out->mask = (1u << bits) - 1;
+    return 2 * bits + out->shift <= tag_bits;
+}
+
+Err dup_several(Process& p, Comm& c, Info* info, const Several& s, Comm** out) {
+    return dup_front(p, c, info, s.lanes, {nullptr, c.rank, s.by == obj::By::source ? c.rank % s.lanes : 0, s.by, s.shift, s.mask, nullptr}, out);
 }
 
 }  // namespace weft::comm
