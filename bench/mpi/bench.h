@@ -128,6 +128,7 @@ int run_thread_rate(const World *w);
 int run_thread_latency(const World *w);
 int run_allocate(const World *w);
 int run_rma(const World *w);
+int run_rma_malloc(const World *w);
 int run_startup(const World *w);
 void report_startup(const World *w, double finalize_ms);
 

@@ -41,6 +41,7 @@ static const Test tests[] = {
     {"thread-latency", -2, run_thread_latency, "ping-pong of pairs of threads at once", 200, 50},
     {"allocate", -1, run_allocate, "malloc and free of 16 to 1024 B, by one thread, by two, and freed by another", 5, 5},
     {"rma", 2, run_rma, "put, get, atomics and locks of an allocated window, beside bare loads and stores", 5, 5},
+    {"rma-malloc", 2, run_rma_malloc, "the same for a window on memory of malloc", 5, 5},
     {"startup", -1, run_startup, "MPI_Init_thread and MPI_Finalize", 5, 5},
 };
 enum { test_count = sizeof tests / sizeof tests[0] };

@@ -1,5 +1,6 @@
 /* One-sided communication of two ranks: what rank 0 does to a window of rank 1 made by MPI_Win_allocate, inside one MPI_Win_lock_all, while
- * rank 1 waits in MPI; and the same by bare loads and stores to memory that both share, in the same process and the same turn. A fetch or a swap
+ * rank 1 waits in MPI; and the same by bare loads and stores to memory that both share, in the same process and the same turn. As rma-malloc
+ * the same, with fewer sizes, for a window made by MPI_Win_create on memory of malloc. A fetch or a swap
  * is over when its result is there (MPI_Win_flush_local), a put, a get or an accumulate when it is done at its target (MPI_Win_flush). */
 #include "bench.h"
 
@@ -187,15 +188,18 @@ static void be_passive(Rma *r)
     free(lines);
 }
 
-int run_rma(const World *w)
+static void measure(const World *w, bool created)
 {
     static const int stores[] = {put, bare_store}, fetches[] = {fetch, bare_fetch}, swaps[] = {swap, bare_swap},
                      copies[] = {put, bare_copy}, loads[] = {get, bare_load}, sums[] = {accumulate};
     size_t lo = w->opt.lo_bytes ? w->opt.lo_bytes : 8, hi = w->opt.hi_bytes ? w->opt.hi_bytes : (size_t)1 << 20;
     size_t room = hi < 65536 ? 65536 : hi;
     Rma r = {.w = w, .mine = new_buffer(room), .shared = share_page(w, room)};
-    char *base;
-    MPI_Win_allocate((MPI_Aint)room, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &r.win);
+    char *base = created ? new_buffer(room) : NULL;
+    if (created)
+        MPI_Win_create(base, (MPI_Aint)room, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &r.win);
+    else
+        MPI_Win_allocate((MPI_Aint)room, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &r.win);
     memset(base, 0, room);
     memset(r.mine, 0, room); /* numbers for the sums */
     be_passive(&r);
@@ -203,12 +207,26 @@ int run_rma(const World *w)
     compare(&r, stores, 2, 8);
     compare(&r, fetches, 2, 8);
     compare(&r, swaps, 2, 8);
-    contend(&r);
-    for (size_t bytes = lo > 16 ? lo : 16; bytes <= hi; bytes *= 2)
+    if (!created)
+        contend(&r);
+    for (size_t bytes = lo > 16 ? lo : 16; bytes <= hi; bytes *= created ? 8 : 2)
         compare(&r, copies, 2, bytes), compare(&r, loads, 2, bytes);
     compare(&r, sums, 1, 65536);
     MPI_Win_unlock_all(r.win);
     MPI_Win_free(&r.win);
+    if (created)
+        free(base);
     free(r.mine);
+}
+
+int run_rma(const World *w)
+{
+    measure(w, false);
+    return 0;
+}
+
+int run_rma_malloc(const World *w)
+{
+    measure(w, true);
     return 0;
 }

@@ -192,7 +192,7 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.job = job;
     p.level = level;
     p.log = static_cast<uint8_t>(s.log);
-    p.rma_by_messages = s.rma == 1;
+    p.rma_choice = static_cast<uint8_t>(s.rma);
     p.coll_choice = static_cast<uint8_t>(s.coll);
     p.part_policy = static_cast<uint8_t>(s.part);
     p.lanes.by_hints = s.lanes > lane::most_lanes;

@@ -100,7 +100,7 @@ struct Process {
     part::Engine* part;          // partitioned messages; null until the first
     rma::Engine* rma;            // windows whose accesses are messages; null until the first
     Win* free_wins;              // under pool_lock
-    bool rma_by_messages;        // WEFT_RMA: no window is accessed by loads and stores
+    uint8_t rma_choice;          // WEFT_RMA: the number of its word
     std::atomic<bool> told;      // the launcher has been told what is pending here
 };
 

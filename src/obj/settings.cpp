@@ -52,8 +52,9 @@ constinit const Setting settings_table[] = {
      "WEFT_NODE_RANKS ranks and sockets beyond.", "docs/design-of-wires.md"},
     {"WEFT_NULL_SIZE", &Settings::null_size, 2, 2, 1 << 20, nullptr,
      "Size of MPI_COMM_WORLD on the null wire.", "docs/ARCHITECTURE.md"},
-    {"WEFT_RMA", &Settings::rma, 0, 0, 1, "auto|messages",
-     "How a window is accessed: by loads and stores where all its memory is shared, else by messages; or always by messages.",
+    {"WEFT_RMA", &Settings::rma, 0, 0, 2, "auto|messages|kernel",
+     "How a window is accessed: by loads and stores where all its memory is shared, else by messages, with puts and gets by the kernel where "
+     "it copies between processes; always by messages alone; or never by loads and stores.",
      "docs/ARCHITECTURE.md"},
     {"WEFT_LANES", &Settings::lanes, 0, 0, 17, "auto|1|2|3|4|5|6|7|8|9|10|11|12|13|14|15|16|hints",
      "Lanes of a process whose threads communicate at once (MPI_THREAD_MULTIPLE), for its communicators in turn; auto: 16; hints: 16, for "

@@ -131,6 +131,30 @@ int64_t write_process(int pid, uint64_t to, const void* from, size_t bytes) {
     return n < 0 ? -errno : n;
 }
 
+// The ranges as the kernel wants them; how many bytes they have.
+static size_t fill(iovec* out, const Range* ranges, int n) {
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++) {
+        out[i] = {reinterpret_cast<void*>(ranges[i].at), ranges[i].bytes};
+        bytes += ranges[i].bytes;
+    }
+    return bytes;
+}
+
+int64_t read_process(int pid, void* to, const Range* from, int ranges) {
+    iovec r[most_ranges];
+    const iovec l{to, fill(r, from, ranges)};
+    const ssize_t n = process_vm_readv(pid, &l, 1, r, static_cast<unsigned long>(ranges), 0);
+    return n < 0 ? -errno : n;
+}
+
+int64_t write_process(int pid, const Range* to, int ranges, const void* from) {
+    iovec r[most_ranges];
+    const iovec l{const_cast<void*>(from), fill(r, to, ranges)};
+    const ssize_t n = process_vm_writev(pid, &l, 1, r, static_cast<unsigned long>(ranges), 0);
+    return n < 0 ? -errno : n;
+}
+
 void allow_attach() {
 #ifdef PR_SET_PTRACER
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

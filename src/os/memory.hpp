@@ -45,6 +45,11 @@ void protect(void* p, size_t bytes, bool accessible);
 // Cross-memory attach. Bytes copied, or -errno.
 int64_t read_process(int pid, void* to, uint64_t from, size_t bytes);
 int64_t write_process(int pid, uint64_t to, const void* from, size_t bytes);
+// The same for ranges there, one after the other in the dense memory here. The first error, or a short copy, ends it.
+struct Range { uint64_t at; size_t bytes; };
+inline constexpr int most_ranges = 64;
+int64_t read_process(int pid, void* to, const Range* from, int ranges);
+int64_t write_process(int pid, const Range* to, int ranges, const void* from);
 // Lets any process of this user attach under Yama's ptrace_scope 1.
 void allow_attach();
 // Tells memcheck that a peer has written [p, p+bytes). Nothing without valgrind.

@@ -40,9 +40,14 @@ int64_t receive_message(int sock, void* data, size_t bytes, int* fds, int n_fds,
     m.msg_iovlen = 1;
     m.msg_control = control;
     m.msg_controllen = sizeof control;
+    const int flags = MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT);
     ssize_t r;
-    do r = recvmsg(sock, &m, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
+    do r = recvmsg(sock, &m, flags);
     while (r < 0 && errno == EINTR);
+    if (r == 0) {   // an end of file is one when it is found again: see receive_now()
+        m.msg_controllen = sizeof control;
+        r = recvmsg(sock, &m, flags);
+    }
     if (r < 0) return -1;
     for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;

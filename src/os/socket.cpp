@@ -22,11 +22,17 @@ Sent send_now(int sock, const void* data, size_t bytes) {
     }
 }
 
+// Linux looks for a message first and for the end of file then, so what is sent and closed between the two looks like an end: it is one
+// when it is found again, as nothing is sent after it.
 int64_t receive_now(int sock, void* data, size_t bytes) {
-    for (;;) {
+    for (bool ended = false;;) {
         const ssize_t n = recv(sock, data, bytes, MSG_DONTWAIT);
         if (n > 0) return n;
-        if (n == 0) return -1;
+        if (n == 0) {
+            if (ended) return -1;
+            ended = true;
+            continue;
+        }
         // ECONNRESET is told once, before what can still be read.
         if (errno == EINTR || errno == ECONNRESET) continue;
         return errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM ? 0 : -1;

@@ -3,6 +3,7 @@
 
 #include "obj/addresses.hpp"
 #include "obj/handles.hpp"
+#include "rma/kernel.hpp"
 #include "rma/messages.hpp"
 #include "type/elements.hpp"
 
@@ -62,23 +63,7 @@ Err check_op(const op::Op& op, const Target& t) {
     return e;
 }
 
-Buffer mapped(const Window& w, const Target& t, int64_t offset) { return {address(w.parts[t.rank], offset), t.count, &t.type}; }
-
-// A put or a get.
-Err copy(Process& p, PacketKind kind, Buffer origin, const Target& t, Window& w, Request** out) {
-    int64_t offset = 0;
-    WEFT_TRY(locate(w, t, &offset));
-    if (t.rank == obj::proc_null) return Err::ok;
-    WEFT_TRY(same_bytes(origin.bytes(), t));
-    const bool puts = kind == PacketKind::put;
-    if (w.mapped) {
-        const Buffer there = mapped(w, t, offset);
-        type::copy(puts ? origin : there, puts ? there : origin, origin.bytes());
-        return Err::ok;
-    }
-    const Buffer none{nullptr, 0, nullptr};
-    return send_order(p, w, {kind, nullptr, puts ? origin : none, puts ? none : origin, t.rank, offset, {nullptr, t.count, &t.type}}, out);
-}
+Buffer place(const Window& w, const Target& t, int64_t offset) { return {address(w.parts[t.rank], offset), t.count, &t.type}; }
 
 // The packed form of a user's buffer, for the length of a scope: the buffer itself where it is packed already.
 class Packed {
@@ -104,6 +89,39 @@ private:
     Use use_;
     char *own_ = nullptr, *data_ = nullptr;
 };
+
+// The kernel's copy takes three times as long as a small message does to a target that is inside MPI (docs/experiments/021-created-windows.md). So it is for
+// epochs of locks, whose target may stay outside, and elsewhere for what takes as long by messages.
+constexpr int64_t least_by_kernel = 64 * 1024;
+bool is_passive(const Window& w, int target) { return w.all_locked || w.locks[target] != Held::no; }
+
+// By the kernel: `*done` false where messages have to.
+Err try_kernel(Process& p, Window& w, Way way, Buffer origin, Buffer there, int target, bool* done) {
+    const Packed here(origin, way == Way::put ? Packed::Use::read : Packed::Use::write);
+    return here.good() ? copy_by_kernel(p, w, way, here.at(0), there, target, done) : Err::ok;
+}
+
+// A put or a get.
+Err copy(Process& p, PacketKind kind, Buffer origin, const Target& t, Window& w, Request** out) {
+    int64_t offset = 0;
+    WEFT_TRY(locate(w, t, &offset));
+    if (t.rank == obj::proc_null) return Err::ok;
+    WEFT_TRY(same_bytes(origin.bytes(), t));
+    const bool puts = kind == PacketKind::put;
+    const Buffer there = place(w, t, offset);
+    const bool by_kernel = w.by_kernel.load(std::memory_order_relaxed);
+    if (w.mapped || (by_kernel && t.rank == w.comm->rank)) {
+        type::copy(puts ? origin : there, puts ? there : origin, origin.bytes());
+        return Err::ok;
+    }
+    if (by_kernel && (is_passive(w, t.rank) || origin.bytes() >= least_by_kernel)) {
+        bool done = false;
+        WEFT_TRY(try_kernel(p, w, puts ? Way::put : Way::get, origin, there, t.rank, &done));
+        if (done) return Err::ok;
+    }
+    const Buffer none{nullptr, 0, nullptr};
+    return send_order(p, w, {kind, nullptr, puts ? origin : none, puts ? none : origin, t.rank, offset, {nullptr, t.count, &t.type}}, out);
+}
 
 Err update_mapped(const op::Op& op, Buffer origin, Buffer result, const Target& t, int64_t offset, Window& w) {
     const Packed in(origin, Packed::Use::read), out(result, Packed::Use::write);

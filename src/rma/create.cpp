@@ -10,6 +10,7 @@
 #include "lane/lane.hpp"
 #include "obj/group.hpp"
 #include "obj/handles.hpp"
+#include "os/memory.hpp"
 #include "rma/messages.hpp"
 #include "type/predefined.hpp"
 
@@ -26,6 +27,8 @@ struct Offer {
     bool reaches_all;     // shares memory with all others, as far as it can tell
     bool in_heap;         // its part and its control lie there
 };
+
+enum class Choice : uint8_t { automatic, messages, kernel };   // WEFT_RMA
 
 // What a call asks for.
 struct Wanted {
@@ -133,12 +136,18 @@ Err first_error(const Offer* all, int32_t n, int32_t me) {
 
 // Decides, from what all have offered, how the window is accessed.
 void settle(const Process& p, Window& w, const Offer* all) {
+    const auto choice = static_cast<Choice>(p.rma_choice);
     w.shared = w.flavor != MPI_WIN_FLAVOR_DYNAMIC;
+    bool near = true;
     for (int32_t i = 0; i < w.size(); i++) {
+        near &= all[i].reaches_all;
         w.shared &= all[i].reaches_all && all[i].in_heap;
         w.parts[i] = {all[i].base, all[i].bytes, all[i].disp_unit, all[i].control};
     }
-    w.mapped = w.shared && !p.rma_by_messages;
+    w.mapped = w.shared && choice == Choice::automatic;
+    w.by_words = near && choice != Choice::messages;
+    // A checker would not see that memory is written; the target of a dynamic window checks whether memory is attached.
+    w.by_kernel = w.by_words && !w.mapped && w.flavor != MPI_WIN_FLAVOR_DYNAMIC && p.segment != nullptr && p.lane->limits.cma && !os::under_valgrind();
     w.reach = w.mapped ? static_cast<uint32_t>(w.size()) : 0;
 }
 

@@ -1,7 +1,7 @@
 // Epochs: fence, post, start, complete, wait; locks and flushes.
 //
 // MPI_Win_post and MPI_Win_complete tell the other side by a message without data on the window's communicator, whatever the accesses
-// are: whoever receives it sees all stores before it. The lock of a mapped part is a word in the shared heap (Control).
+// are: whoever receives it sees all stores before it.
 #include <cstdlib>
 
 #include "coll/calls.hpp"
@@ -25,13 +25,13 @@ Err check_assertion(int given) {
 void open_epoch(Window& w) { w.open_epochs.fetch_add(1, std::memory_order_relaxed); }
 void close_epoch(Window& w) { w.open_epochs.fetch_sub(1, std::memory_order_relaxed); }
 
-// ------------------------------------------------------------------------------------------------ locks of mapped parts
+// ------------------------------------------------------------------------------------------------ locks that are words
 
 bool try_lock(Control& c, Held how) {
     uint32_t now = c.word.load(std::memory_order_relaxed);
     if (how == Held::alone ? now != 0 : (now & Control::exclusive) != 0) return false;
     const uint32_t next = how == Held::alone ? Control::exclusive : now + 1;
-    return c.word.compare_exchange_strong(now, next, std::memory_order_acquire);   // pairs with unlock_mapped()
+    return c.word.compare_exchange_strong(now, next, std::memory_order_acquire);   // pairs with unlock_word()
 }
 
 // Sleeps until the word changes, for a millisecond at most, because messages do not end this sleep. Whoever gives the lock back reads
@@ -43,18 +43,24 @@ void sleep_on(Control& c) {
     c.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void lock_mapped(Process& p, Control& c, Held how) {
+void lock_word(Process& p, Control& c, Held how) {
     p2p::progress_until(p, [&] { return try_lock(c, how); }, nullptr, [&](bool&) { sleep_on(c); });
 }
 
-void unlock_mapped(Control& c, Held how) {
+void unlock_word(Control& c, Held how) {
     c.word.fetch_sub(how == Held::alone ? Control::exclusive : 1, std::memory_order_seq_cst);
     if (WEFT_UNLIKELY(c.sleepers.load(std::memory_order_seq_cst) != 0)) os::futex_wake(c.word);
 }
 
 void lock_part(Process& p, Window& w, int target, Held how) {
-    if (w.mapped) lock_mapped(p, *w.parts[target].control, how);
+    if (w.by_words) lock_word(p, *w.parts[target].control, how);
     else lock_by_messages(p, w, target, how);
+}
+
+void unlock_part(Process& p, Window& w, int target, Held how) {
+    if (!w.by_words) return unlock_by_messages(p, w, target);
+    if (!w.mapped) flush_by_messages(p, w, target);
+    unlock_word(*w.parts[target].control, how);
 }
 
 // ------------------------------------------------------------------------------------------------- post and start
@@ -232,8 +238,7 @@ Err unlock(Process& p, int target, Win& win) {
     const Held how = w.locks[target];
     w.locks[target] = Held::no;
     close_epoch(w);
-    if (w.mapped) unlock_mapped(*w.parts[target].control, how);
-    else unlock_by_messages(p, w, target);
+    unlock_part(p, w, target, how);
     return Err::ok;
 }
 
@@ -241,8 +246,8 @@ Err lock_all(Process& p, int assertion, Win& win) {
     Window& w = window_of(win);
     WEFT_TRY(check_assertion(assertion));
     if (w.all_locked || check_any_held(w) == Err::ok) return fail(err_sync, "this process holds a lock of the window already");
-    if (w.mapped) {
-        each_target(w, [&](int i) { lock_mapped(p, *w.parts[i].control, Held::shared); });
+    if (w.by_words) {
+        each_target(w, [&](int i) { lock_word(p, *w.parts[i].control, Held::shared); });
     } else {
         each_target(w, [&](int i) { ask_for_lock(p, w, i, Held::shared); });
         each_target(w, [&](int i) { await_lock(p, w, i); });
@@ -257,8 +262,7 @@ Err unlock_all(Process& p, Win& win) {
     if (!w.all_locked) return fail(err_sync, "the window is not locked by MPI_Win_lock_all");
     w.all_locked = false;
     close_epoch(w);
-    if (w.mapped) each_target(w, [&](int i) { unlock_mapped(*w.parts[i].control, Held::shared); });
-    else each_target(w, [&](int i) { unlock_by_messages(p, w, i); });
+    each_target(w, [&](int i) { unlock_part(p, w, i, Held::shared); });
     return Err::ok;
 }
 

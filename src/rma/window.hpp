@@ -2,8 +2,12 @@
 //
 // Two ways of access, chosen when the window is made, for the whole window, so that its accumulates have one atomicity domain:
 // - mapped: every part lies in the node's shared heap, at the same address in all processes. The origin loads, stores and uses atomic
-//   instructions itself; the target does nothing. A lock is a word in the target's Control.
-// - by messages (messages.hpp): the target applies what origins send, whenever it makes progress.
+//   instructions itself; the target does nothing.
+// - by messages (messages.hpp): the target applies what origins send, whenever it makes progress. Puts and gets are copied by the kernel
+//   meanwhile (kernel.hpp), on memory of processes of this node that is not shared; the target does nothing for them, either. They are
+//   no part of the atomicity domain: what is put while it is accumulated is undefined anyway.
+//
+// Apart from that a lock is a word in the target's Control, wherever all processes share those.
 //
 // `parts` and all that is decided at creation are immutable. Epochs are the calling threads' own, who may not open one twice at a time:
 // `locks` has a byte per target, `open_epochs` is atomic.
@@ -22,7 +26,7 @@ struct Messages;
 inline constexpr Err err_disp{MPI_ERR_DISP}, err_range{MPI_ERR_RMA_RANGE}, err_sync{MPI_ERR_RMA_SYNC}, err_attach{MPI_ERR_RMA_ATTACH},
     err_shared{MPI_ERR_RMA_SHARED}, err_flavor{MPI_ERR_RMA_FLAVOR}, err_assert{MPI_ERR_ASSERT}, err_locktype{MPI_ERR_LOCKTYPE};
 
-// What the processes of a mapped window share about one part, in the shared heap; private to the target where accesses are messages.
+// What the processes of a window share about one part, in the shared heap; private to the target where not all of them can.
 // `word` invariant: 0 free, `exclusive` held by one, otherwise the number of those that share it.
 struct Control {
     static constexpr uint32_t exclusive = 1u << 31;
@@ -36,7 +40,7 @@ struct Part {
     char* base;         // at this address in that process; null: displacements are addresses (dynamic windows)
     int64_t bytes;
     int64_t disp_unit;
-    Control* control;   // mapped windows only
+    Control* control;   // mapped windows, and those whose locks are words
 };
 
 // A region of a dynamic window.
@@ -65,6 +69,8 @@ enum class Held : uint8_t { no, shared, alone };
 struct Window : Win {
     uint32_t reach;         // ranks below it are accessed by loads and stores: all where `mapped`, else none
     bool mapped;
+    bool by_words;          // a lock is Control::word
+    std::atomic<bool> by_kernel;   // puts and gets; until the kernel refuses one
     bool shared;            // every part can be loaded and stored by every process
     Part* parts;            // by rank
     Control* control;       // of this process's part
