@@ -499,6 +499,14 @@ class Counting(unittest.TestCase):
         self.assertTrue(weft_count.verdict(row, "default", {"count": 80, "plt": 1}, {"count": 80, "plt": 0})[1])
         self.assertFalse(weft_count.verdict(row, "default", {"count": 80}, None)[1])
 
+    def test_locks_are_exact_and_threads_cost_little(self):
+        row = next(r for r in weft_count.ROWS if r.locks == 1 and r.wire == "null")
+        single = {"count": 80, "atomic": 0}
+        self.assertEqual(weft_count.said_of_threads(row, {"count": 86, "atomic": 1}, single), [])
+        self.assertEqual(weft_count.said_of_threads(row, {"count": 87, "atomic": 1}, single), ["7 MORE for threads"])
+        self.assertEqual(weft_count.said_of_threads(row, {"count": 80, "atomic": 2}, single), ["2 LOCKS, not 1"])
+        self.assertEqual(weft_count.said_of_threads(row, {"count": 80, "atomic": 0}, single), ["0 LOCKS, not 1"])
+
     def test_growth_with_depth_is_seen(self):
         row = next(r for r in weft_count.ROWS if r.near)
         self.assertEqual(weft_count.verdict(row, "default", {"count": 106}, None, 100), ("new, GREW with depth from 100", True))

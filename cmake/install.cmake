@@ -31,13 +31,15 @@ endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json")
 
-# The manual pages of the calls come from the tables, as mpi.h does.
+# The manual pages of the calls come from the tables, as mpi.h does, and from weft.h.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 set(WEFT_MAN3 ${PROJECT_BINARY_DIR}/man/man3)
 add_custom_command(OUTPUT ${WEFT_MAN3}/MPI_Send.3
   COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/gen/manual.py --tables ${PROJECT_SOURCE_DIR}/tables
           --out ${WEFT_MAN3} --version ${PROJECT_VERSION}
-  DEPENDS ${PROJECT_SOURCE_DIR}/gen/manual.py ${PROJECT_SOURCE_DIR}/gen/tables.py
+  COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/gen/extension_manual.py --header ${PROJECT_SOURCE_DIR}/include/weft.h
+          --out ${WEFT_MAN3} --version ${PROJECT_VERSION}
+  DEPENDS ${PROJECT_SOURCE_DIR}/gen/extension_manual.py ${PROJECT_SOURCE_DIR}/include/weft.h ${PROJECT_SOURCE_DIR}/gen/manual.py ${PROJECT_SOURCE_DIR}/gen/tables.py
           ${PROJECT_SOURCE_DIR}/tables/mpi_abi.json ${PROJECT_SOURCE_DIR}/tables/functions.json
           ${PROJECT_SOURCE_DIR}/tables/descriptions.json
   COMMENT "Writing the manual pages from tables/" VERBATIM)

@@ -5,6 +5,7 @@
  * counted null          one process that has a peer on the null wire (WEFT_WIRE=null)
  * counted shm           two ranks on one node
  * counted ... slope     collects whole loops instead of single functions: for programs the library is inlined into
+ * counted ... multiple  under MPI_THREAD_MULTIPLE, with one thread
  */
 #include "../mpi/bench.h"
 
@@ -463,6 +464,19 @@ static void send_parts(Bench *b, int n)
     MPI_Wait(&b->parts_to, MPI_STATUS_IGNORE);
 }
 
+__attribute__((noinline)) static void allreduce(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Allreduce(b->out, b->in[0], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void barrier(Bench *b, int n)
+{
+    (void)b;
+    for (int i = 0; i < n; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void make_parts(Bench *b)
 {
     MPI_Alloc_mem(most * bytes, MPI_INFO_NULL, &b->parts_out);
@@ -518,6 +532,8 @@ static const Phase by_shm[] = {
     {"irecv-burst", nothing, irecv_burst, nothing, feed_when_posted},
     {"pready", start_parts, ready, ready_rest, receive_parts},
     {"parrived", await_parts, arrived, take_parts, send_parts},
+    {"allreduce", nothing, allreduce, nothing, allreduce},
+    {"barrier", nothing, barrier, nothing, barrier},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -589,11 +605,15 @@ int main(int argc, char **argv)
     static Bench b;
     bool null = argc > 1 && strcmp(argv[1], "null") == 0;
     if (!null && (argc < 2 || strcmp(argv[1], "shm") != 0)) {
-        fprintf(stderr, "usage: counted null|shm [slope]\n");
+        fprintf(stderr, "usage: counted null|shm [slope|multiple]\n");
         return 2;
     }
     b.slope = argc > 2 && strcmp(argv[2], "slope") == 0;
-    MPI_Init(&argc, &argv);
+    bool multiple = argc > 2 && strcmp(argv[2], "multiple") == 0;
+    int level;
+    MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+    if (multiple && level != MPI_THREAD_MULTIPLE)
+        fail("the library grants thread level %d", level);
     MPI_Comm_rank(MPI_COMM_WORLD, &b.world.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b.world.size);
     if (b.world.size != 2)

@@ -2,9 +2,9 @@
 """`weft count`: instructions of the critical paths, counted by callgrind, against their budgets and their baselines.
 
 Two builds are counted. The default one, as a shared library: what runs from the entry of a call to its return, callees
-included. And the optimised one (no checks, one thread, static, link-time optimisation), where calls dissolve into the
-program: the slope of a loop with the call minus the slope of one without. With a peer, the counted rank runs under
-callgrind and the peer natively.
+included; once more as `multiple`, by one thread under MPI_THREAD_MULTIPLE. And the optimised one (no checks, one thread,
+static, link-time optimisation), where calls dissolve into the program: the slope of a loop with the call minus the slope of
+one without. With a peer, the counted rank runs under callgrind and the peer natively.
 """
 import argparse
 import json
@@ -29,18 +29,20 @@ BASELINES = HERE / "baselines.json"
 # What each build of the library is configured with. The optimised one is a static archive that programs are linked with by -flto.
 OFF = {"no-err": ["-DWEFT_CHECKS=OFF"], "no-err-single": ["-DWEFT_CHECKS=OFF", "-DWEFT_SINGLE=ON"]}
 OFF["optimised"] = OFF["no-err-single"]
-BUILDS = ("default", *OFF)
+BUILDS = ("default", "multiple", *OFF)
 # Table 1 and the staircase of "Why Is MPI So Slow?": MPI_Isend, MPI_Put.
 PAPER_REASONS = {"error check": (74, 72), "thread check": (6, 14), "call": (23, 25), "redundant checks": (59, 62), "mandatory": (59, 44)}
 PAPER_STAIRS = {"default": (221, 215), "no-err": (147, 143), "no-err-single": (141, 129), "optimised": (59, 44)}
 STAIRS = ("MPI_Isend, null wire", "MPI_Put of 8 B, null wire")
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
 COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived", "Put", "Get",
-           "Fetch_and_op", "Compare_and_swap")
+           "Fetch_and_op", "Compare_and_swap", "Allreduce", "Barrier")
 COUNTED_OWN = ("OPI_Give", "OPI_Take", "OPI_Alloc", "OPI_Free",
                *(f"{p}MPIX_{name}" for p in ("", "P") for name in ("Isend_global", "Isend_npn", "Isend_noreq", "Isend_nomatch", "Isend_all_opts",
                                                                    "Put_virtual_addr")))
 FLAGS = ["-O2", "-std=gnu11", "-march=x86-64-v2", "-D_GNU_SOURCE"]
+MORE_FOR_A_LOCK = 6           # instructions by which a call may exceed itself below MPI_THREAD_MULTIPLE, for each lock
+PATIENT = 1 << 20             # polls of the peer: in a collective it waits for a rank that is slow, and should not have to be woken
 # Against the null wire nothing varies; beside a live peer a poll more or less may fall into a phase.
 SLACK = {"null": 0.05, "shm": 3.0}
 GREW, BROKEN = 1, 2        # exit statuses
@@ -55,35 +57,38 @@ class Row:
     most: dict = field(default_factory=dict)  # of each kind of instruction that should not be there
     near: str = ""                            # the row that this one may exceed by 5 %
     own: bool = False                         # of calls that no other library has
+    locks: int | None = None                  # that one thread takes under MPI_THREAD_MULTIPLE; None: not judged
 
 
 NOTHING_SLOW = {"atomic": 1, "indirect": 0, "plt": 0}
 ROWS = (
-    Row("MPI_Isend, null wire", "null", "isend", {"default": 80, "optimised": 20}),
-    Row("MPI_Isend on a duplicate, null wire", "null", "isend-dup", {"default": 90, "optimised": 30}),
-    Row("MPI_Isend on MPIX_COMM_1, null wire", "null", "isend-fixed", {}, own=True),
+    Row("MPI_Isend, null wire", "null", "isend", {"default": 80, "optimised": 20}, locks=1),
+    Row("MPI_Isend on a duplicate, null wire", "null", "isend-dup", {"default": 90, "optimised": 30}, locks=1),
+    Row("MPI_Isend on MPIX_COMM_1, null wire", "null", "isend-fixed", {}, own=True, locks=1),
     Row("MPIX_Isend_global, null wire", "null", "isend-global", {}, own=True),
     Row("MPIX_Isend_npn, null wire", "null", "isend-npn", {}, own=True),
     Row("MPIX_Isend_noreq, null wire", "null", "isend-noreq", {}, own=True),
     Row("MPIX_Isend_nomatch, null wire", "null", "isend-nomatch", {}, own=True),
-    Row("MPIX_Isend_all_opts, null wire", "null", "isend-all-opts", {"optimised": 12}, own=True),
-    Row("MPI_Put of 8 B, null wire", "null", "put", {"default": 60, "optimised": 25}),
-    Row("MPI_Get of 8 B, null wire", "null", "get", {"default": 60, "optimised": 25}),
+    Row("MPIX_Isend_all_opts, null wire", "null", "isend-all-opts", {"optimised": 12}, own=True, locks=1),
+    Row("MPI_Put of 8 B, null wire", "null", "put", {"default": 60, "optimised": 25}, locks=0),
+    Row("MPI_Get of 8 B, null wire", "null", "get", {"default": 60, "optimised": 25}, locks=0),
     Row("MPI_Fetch_and_op of 8 B, null wire", "null", "fetch", {"default": 80}),
     Row("MPI_Compare_and_swap of 8 B, null wire", "null", "swap", {"default": 80}),
     Row("MPIX_Put_virtual_addr of 8 B, null wire", "null", "put-virtual", {}, own=True),
-    Row("MPI_Wait on a finished request", "null", "wait", {"default": 30, "optimised": 15}),
-    Row("MPI_Send, shared memory", "shm", "send", {"default": 140, "optimised": 80}, NOTHING_SLOW),
-    Row("MPI_Isend, shared memory", "shm", "isend", {"default": 140, "optimised": 80}, NOTHING_SLOW),
-    Row("MPI_Recv of an arrived message", "shm", "recv", {"default": 180, "optimised": 110}),
+    Row("MPI_Wait on a finished request", "null", "wait", {"default": 30, "optimised": 15}, locks=0),
+    Row("MPI_Send, shared memory", "shm", "send", {"default": 140, "optimised": 80}, NOTHING_SLOW, locks=1),
+    Row("MPI_Isend, shared memory", "shm", "isend", {"default": 140, "optimised": 80}, NOTHING_SLOW, locks=1),
+    Row("MPI_Recv of an arrived message", "shm", "recv", {"default": 180, "optimised": 110}, locks=1),
     Row("Isend x 64 + Waitall, per message", "shm", "isend-burst", {"default": 180, "optimised": 100}),
     Row("Irecv x 64 + Waitall, per message", "shm", "irecv-burst", {"default": 220, "optimised": 140}),
-    Row("MPI_Irecv, shared memory", "shm", "irecv", {}),
-    Row("Start + Wait of a persistent send", "shm", "start-send", {}, NOTHING_SLOW),
-    Row("Start + Wait of a persistent receive", "shm", "start-recv", {}),
+    Row("MPI_Irecv, shared memory", "shm", "irecv", {}, locks=1),
+    Row("Start + Wait of a persistent send", "shm", "start-send", {}, NOTHING_SLOW, locks=1),
+    Row("Start + Wait of a persistent receive", "shm", "start-recv", {}, locks=3),
     Row("Mprobe + Mrecv of an arrived message", "shm", "match", {}),
-    Row("MPI_Pready of 8 B, into the receiver's buffer", "shm", "pready", {"default": 60}, {"atomic": 0, "indirect": 0, "plt": 0}),
-    Row("MPI_Parrived of an arrived partition", "shm", "parrived", {"default": 28}, {"atomic": 0, "indirect": 0, "plt": 0}),
+    Row("MPI_Pready of 8 B, into the receiver's buffer", "shm", "pready", {"default": 60}, {"atomic": 0, "indirect": 0, "plt": 0}, locks=0),
+    Row("MPI_Parrived of an arrived partition", "shm", "parrived", {"default": 28}, {"atomic": 0, "indirect": 0, "plt": 0}, locks=0),
+    Row("MPI_Allreduce of 8 B, 2 ranks", "shm", "allreduce", {"default": 400}, {"atomic": 1}),
+    Row("MPI_Barrier, 2 ranks", "shm", "barrier", {"default": 200}, {"atomic": 1}),
     Row("OPI_Give, shared memory", "shm", "give", {"default": 150, "optimised": 90}, NOTHING_SLOW, own=True),
     Row("OPI_Take of an arrived buffer", "shm", "take", {"default": 180, "optimised": 110}, own=True),
     Row("OPI_Free + OPI_Alloc", "shm", "free-alloc", {}, {"atomic": 0, "indirect": 0, "plt": 0}, own=True),
@@ -125,7 +130,7 @@ def shared_driver(root, out, name="counted"):
 
 def variant(root, build):
     """The library once more, without what the build leaves out; made on the first use, then only kept up to date."""
-    if build == "default":
+    if build in ("default", "multiple"):
         return root
     tree = root / build
     source = libraries.PROJECT
@@ -152,14 +157,14 @@ def valgrind(out, slope):
             *(f"--toggle-collect={name}" for name in COUNTED_OWN)]
 
 
-def run_counted(program, wire, slope, launch, env, out):
-    """Runs one wire's phases; the dumps land in `out`."""
-    tail = [str(program), wire] + (["slope"] if slope else [])
-    under = [*valgrind(out, slope), *tail]
+def run_counted(program, wire, how, launch, env, out):
+    """Runs one wire's phases; the dumps land in `out`. `how`: nothing, "slope" or "multiple"."""
+    tail = [str(program), wire, *how]
+    under = [*valgrind(out, "slope" in how), *tail]
     if wire == "null":
         command, env = under, {**env, "WEFT_WIRE": "null"}
     else:
-        command = [*launch, "-n", "1", *under, ":", "-n", "1", *tail]
+        command = [*launch, "-n", "1", *under, ":", "-n", "1", "env", f"WEFT_SPIN_POLLS={PATIENT}", *tail]
     try:
         runner.execute(command, env, timeout_s=600)
     except runner.Broken as why:
@@ -227,6 +232,7 @@ def collect(measured, files, wire, slope, into, library=None, peer=False):
 def count_build(args, build, work):
     """One build of Weft, over both wires."""
     slope = build == "optimised"
+    how = ["slope"] if slope else ["multiple"] if build == "multiple" else []
     tree = variant(args.root, build)
     program = (optimised_driver if slope else shared_driver)(tree, work)
     env = {**environment(), "LD_LIBRARY_PATH": str(tree / "lib")}
@@ -234,7 +240,7 @@ def count_build(args, build, work):
     for wire in ("null",) if args.null else ("null", "shm"):
         out = work / wire
         out.mkdir()
-        run_counted(program, wire, slope, [str(args.root / "bin" / "mpiexec")], env, out)
+        run_counted(program, wire, how, [str(args.root / "bin" / "mpiexec")], env, out)
         measured, files = callgrind.phases(out)
         collect(measured, files, wire, slope, result, None if slope else tree / "lib" / "libmpi_abi.so.1")
         if args.reasons:
@@ -269,10 +275,19 @@ def count_peer(args, name, work):
         program = build_driver(work, ["-I", str(header)], [home / "lib" / "libmpi_abi.so.1"])
     out = work / "shm"
     out.mkdir()
-    run_counted(program, "shm", False, peer.launch, peer.environment(), out)
+    run_counted(program, "shm", [], peer.launch, peer.environment(), out)
     result = Counted({}, {}, {})
     collect(*callgrind.phases(out), "shm", False, result, peer=True)
     return result
+
+
+def said_of_threads(row, now, single):
+    """What is wrong with a row counted under MPI_THREAD_MULTIPLE, beside its counts below that."""
+    if row.locks is None:
+        return []
+    taken, more = now["atomic"] - single["atomic"], now["count"] - single["count"]
+    said = [f"{taken:g} LOCKS, not {row.locks}"] if abs(taken - row.locks) > 0.05 else []
+    return said + ([f"{more:g} MORE for threads"] if more > MORE_FOR_A_LOCK * row.locks + SLACK[row.wire] else [])
 
 
 def verdict(row, build, now, base, near=None):
@@ -287,15 +302,18 @@ def verdict(row, build, now, base, near=None):
         said.append(f"was {base['count']:g}")
     if row.budget.get(build, now["count"]) < now["count"]:
         said.append("over budget")
-    said += [f"{kind} over {most:g}" for kind, most in row.most.items() if now.get(kind, 0) > most]
+    said += [f"{kind} over {most:g}" for kind, most in row.most.items() if now.get(kind, 0) > most and build != "multiple"]
     deeper = near is not None and now["count"] > 1.05 * near
     if deeper:
         said.append(f"GREW with depth from {near:g}")
     return ", ".join(said), bool(grown) or deeper
 
 
-def judge(row, build, counted, base):
-    return verdict(row, build, counted.of(row.what), base.get(build, {}).get(row.what), counted.counts.get(row.near))
+def judge(row, build, result, base):
+    counted = result[build]
+    said, grew = verdict(row, build, counted.of(row.what), base.get(build, {}).get(row.what), counted.counts.get(row.near))
+    dearer = said_of_threads(row, counted.of(row.what), result["default"].of(row.what)) if build == "multiple" and "default" in result else []
+    return ", ".join([said, *dearer] if said else dearer), grew or bool(dearer)
 
 
 def store(compiler, result):
@@ -310,7 +328,7 @@ def parse():
     parser = argparse.ArgumentParser(prog="weft count", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", "--build-dir", default=libraries.default_root(), type=pathlib.Path)
-    parser.add_argument("--build", choices=BUILDS, action="append", help="only this one (default and optimised)")
+    parser.add_argument("--build", choices=BUILDS, action="append", help="only this one (default, multiple and optimised)")
     parser.add_argument("--null", action="store_true", help="only the null wire")
     parser.add_argument("--reasons", action="store_true", help="divide each count by reason, and print the paper's table beside it")
     parser.add_argument("--rates", action="store_true", help="messages per second over the null wire instead, in every build that is named")
@@ -329,7 +347,7 @@ def parse():
     args = parser.parse_args(["--diff", *given[1:]] if given[:1] == ["diff"] else given)   # weft count diff A B
     args.root = args.root.resolve()
     if args.staircase:
-        args.build, args.null, args.reasons = list(BUILDS), True, True
+        args.build, args.null, args.reasons = ["default", *OFF], True, True
     if args.diff:
         args.build, args.reasons = [name for name in args.diff if name in BUILDS], True
     return args
@@ -338,7 +356,7 @@ def parse():
 def count(args, work):
     """{build: Counted}"""
     result = {}
-    builds = [args.library] if args.library else args.build if args.build is not None else ["default", "optimised"]
+    builds = [args.library] if args.library else args.build if args.build is not None else ["default", "multiple", "optimised"]
     for name in builds:
         place = work / name
         place.mkdir(parents=True)
@@ -348,7 +366,7 @@ def count(args, work):
 
 def grown_builds(result, base):
     return [build for build, counted in result.items()
-            if any(judge(row, build, counted, base)[1]
+            if any(judge(row, build, result, base)[1]
                    for row in ROWS if row.what in counted.counts)]
 
 
@@ -376,7 +394,7 @@ def present(args, compiler, result, base):
     for build, counted in result.items():
         for row in (r for r in ROWS if r.what in counted.counts):
             now, budget = counted.of(row.what), row.budget.get(build)
-            said, grew = judge(row, build, counted, base)
+            said, grew = judge(row, build, result, base)
             if grew:
                 grown.append(f"{row.what} ({build})")
             why = {"reasons": counted.reasons[row.what]} if row.what in counted.reasons else {}

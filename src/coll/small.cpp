@@ -2,6 +2,7 @@
 // waits for it. No schedule, no message. Two calls with eight bytes each cost a rank as many transfers of lines as members.
 #include <cstring>
 
+#include "base/copy.hpp"
 #include "coll/coll.hpp"
 #include "op/op.hpp"
 #include "p2p/progress.hpp"
@@ -42,17 +43,22 @@ WEFT_INLINE Line& own_line(Process& p, Share& s, uint64_t n) {
     return s.line(n, s.me);
 }
 
+WEFT_INLINE void move(void* to, const void* from, int64_t bytes) {
+    if (WEFT_LIKELY(bytes <= Line::room)) copy_small(to, anonymous(from), static_cast<size_t>(bytes));
+    else memcpy(to, from, static_cast<size_t>(bytes));
+}
+
 // What the types hold, packed, to or from memory of the area.
 WEFT_INLINE void put(char* to, const Buffer& b, int64_t bytes) {
-    if (WEFT_LIKELY(b.dense())) memcpy(to, b.data(), static_cast<size_t>(bytes));
+    if (WEFT_LIKELY(b.dense())) move(to, b.data(), bytes);
     else type::pack(b, 0, bytes, to);
 }
 WEFT_INLINE void get(const Buffer& b, const void* from, int64_t bytes) {
-    if (WEFT_LIKELY(b.dense())) memcpy(b.data(), from, static_cast<size_t>(bytes));
+    if (WEFT_LIKELY(b.dense())) move(b.data(), from, bytes);
     else type::unpack(b, 0, bytes, from);
 }
 
-void publish(Process& p, Share& s, uint64_t n, const Buffer& b, int64_t bytes) {
+WEFT_INLINE void publish(Process& p, Share& s, uint64_t n, const Buffer& b, int64_t bytes) {
     Line& l = own_line(p, s, n);
     l.bytes = bytes;
     put(bytes <= Line::room ? l.data : s.slot(n, s.me), b, bytes);
@@ -60,24 +66,36 @@ void publish(Process& p, Share& s, uint64_t n, const Buffer& b, int64_t bytes) {
 }
 
 // Every member's line is there, so all are done with the calls before.
-void wait_for_all(Process& p, Share& s, uint64_t n) {
+WEFT_INLINE void wait_for_all(Process& p, Share& s, uint64_t n) {
     s.wait(p, s.lines_of(n));
     s.all_done = n - 1;
 }
 
-// All members' vectors, combined in their order, from the last one on: the same bits wherever it is done.
-Err fold(const Share& s, uint64_t n, const op::Op& op, const Buffer& result) {
-    memcpy(result.base, s.data(n, s.ranks - 1), static_cast<size_t>(result.bytes()));
-    for (int32_t i = s.ranks - 2; i >= 0; i--) WEFT_TRY(op::apply(op, s.data(n, i), result.base, result.count, *result.type));
-    return Err::ok;
-}
-
 bool is_small(const Share& s, Operation o, int64_t bytes) { return bytes > 0 && bytes <= s.limits_of(o).lines_most; }
 
-// Reductions of predefined types alone: all members have the same, without gaps.
-bool can_fold(const Share& s, Operation o, const Buffer& b, const op::Op& op) {
-    return is_small(s, o, b.bytes()) && b.type->is(type::Type::predefined) && b.type->is(type::Type::dense) && op::check(op, *b.type) == Err::ok;
-}
+// A reduction of vectors that all members have in their lines or slots. Of predefined types alone: the same in all, without gaps.
+struct Fold {
+    const op::Op& op;
+    op::Kernel kernel = nullptr;   // null: a user's operation, or one that copies
+
+    WEFT_INLINE bool can(const Share& s, Operation o, const Buffer& b) {
+        if (!is_small(s, o, b.bytes()) || !b.type->is(type::Type::predefined) || !b.type->is(type::Type::dense)) return false;
+        kernel = op::kernel_of(op, *b.type);
+        return kernel != nullptr || op::check(op, *b.type) == Err::ok;
+    }
+    // Combined in the members' order, from the last one on: the same bits wherever it is done.
+    WEFT_INLINE Err into(const Buffer& result, const Share& s, uint64_t n) const {
+        const int64_t bytes = result.bytes(), step = bytes <= Line::room ? line_bytes : Layout::slot_bytes;
+        const char* at = (bytes <= Line::room ? s.line(n, 0).data : s.slot(n, 0)) + (s.ranks - 1) * step;
+        move(result.base, at, bytes);
+        for (int32_t i = s.ranks - 1; i > 0; i--) {
+            at -= step;
+            if (WEFT_LIKELY(kernel != nullptr)) kernel(at, result.base, result.count);
+            else WEFT_TRY(op::apply(op, at, result.base, result.count, *result.type));
+        }
+        return Err::ok;
+    }
+};
 
 Buffer operand(const void* send, const Buffer& recv) {
     return {in_place(send) ? recv.base : const_cast<void*>(send), recv.count, recv.type};
@@ -115,24 +133,26 @@ bool try_lines(Process& p, Share& s, const Bcast& a, Err* e) {
 bool try_lines(Process& p, Share& s, const Reduce& a, Err* e) {
     const bool root = a.root == s.me;
     if (a.root < 0 || a.root >= s.ranks || (in_place(a.send) && !root) || (root && in_place(a.recv.base))) return false;
-    if (!can_fold(s, Operation::reduce, a.recv, *a.op)) return false;
+    Fold fold{*a.op};
+    if (!fold.can(s, Operation::reduce, a.recv)) return false;
     const uint64_t n = next_marked_call(p, s);
     publish(p, s, n, operand(a.send, a.recv), a.recv.bytes());
     *e = Err::ok;
     if (root) {
         s.wait(p, s.lines_of(n));
-        *e = fold(s, n, *a.op, a.recv);
+        *e = fold.into(a.recv, s, n);
     }
     s.set_mark(p, Share::mark_done(n));
     return true;
 }
 
 bool try_lines(Process& p, Share& s, const Allreduce& a, Err* e) {
-    if (in_place(a.recv.base) || !can_fold(s, Operation::allreduce, a.recv, *a.op)) return false;
+    Fold fold{*a.op};
+    if (in_place(a.recv.base) || !fold.can(s, Operation::allreduce, a.recv)) return false;
     const uint64_t n = next_call(p, s);
     publish(p, s, n, operand(a.send, a.recv), a.recv.bytes());
     wait_for_all(p, s, n);
-    *e = fold(s, n, *a.op, a.recv);
+    *e = fold.into(a.recv, s, n);
     return true;
 }
 

@@ -123,7 +123,13 @@ void Lane::close() {
 
 void Idler::disturb(Lane& l) {
     l.disturbed_until.store(os::now_ns() + disturbed_ns, std::memory_order_relaxed);
-    if (l.limits.shared_cpus && !l.short_slices.exchange(true, std::memory_order_relaxed)) os::ask_for_slices(slice_ns);
+    if (l.limits.shared_cpus) ask_for_short_slices();
+}
+
+void Idler::ask_for_short_slices() {
+    static thread_local constinit bool asked = false;
+    if (!asked) os::ask_for_slices(slice_ns);
+    asked = true;
 }
 
 // Relaxed, and increments may be lost where threads yield at once: the count only tells few from many.
@@ -141,7 +147,7 @@ void Idler::yield(Lane& l, uint64_t times) {
     (void)yielded(l, (os::cycles() - before) / times);
 }
 
-Idler::Next Idler::idle() {
+Idler::Next Idler::idle(bool crowded) {
     const uint64_t now = os::cycles(), passed = now - cycles_;
     bool taken = false;
     if (polls_ != 0 && yields_) {
@@ -155,7 +161,7 @@ Idler::Next Idler::idle() {
         const uint32_t more = polls_ - lane_.limits.spin_polls;
         // Reading the clock takes as long as a poll, so it is read at every eighth only.
         if (more % 8 == 0 || taken)
-            if (const Next next = look_at_clock(more == 0); next != Next::poll) return next;
+            if (const Next next = look_at_clock(more == 0, crowded); next != Next::poll) return next;
         if (yields_) {
             os::yield_cpu();
             return Next::poll;
@@ -165,7 +171,7 @@ Idler::Next Idler::idle() {
     return Next::poll;
 }
 
-Idler::Next Idler::look_at_clock(bool first) {
+Idler::Next Idler::look_at_clock(bool first, bool crowded) {
     now_ns_ = os::now_ns();
     if (began_ns_ == 0) began_ns_ = listened_ns_ = now_ns_;
     if (first) since_ns_ = now_ns_;
@@ -174,8 +180,13 @@ Idler::Next Idler::look_at_clock(bool first) {
         return Next::listen;
     }
     const bool disturbed = is_disturbed(lane_, now_ns_);
-    yields_ = !disturbed && (lane_.limits.shared_cpus || lane_.threads);
-    const uint64_t limit = disturbed && short_spin_ns < lane_.limits.sleep_ns ? short_spin_ns : lane_.limits.sleep_ns;
+    yields_ = !disturbed && !crowded && (lane_.limits.shared_cpus || lane_.threads);
+    uint64_t limit = lane_.limits.sleep_ns;
+    if (disturbed && short_spin_ns < limit) limit = short_spin_ns;
+    if (crowded) {
+        ask_for_short_slices();
+        if (crowded_spin_ns < limit) limit = crowded_spin_ns;
+    }
     return now_ns_ - since_ns_ >= limit ? Next::sleep : Next::poll;
 }
 

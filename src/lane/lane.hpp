@@ -74,6 +74,7 @@ struct Limits {               // set once at start, from control variables
     int32_t block;            // bytes per block of a pipelined copy
     int64_t credit;           // bytes of unexpected messages kept per peer; beyond it the peer's sends wait for their match
     bool shared_cpus;         // the ranks of the job outnumber its CPUs
+    uint32_t cpus;            // this process's share of the CPUs, rounded down; at least 1
     uint32_t spin_polls;      // polls before reading the clock; 1 where CPUs are shared
     uint64_t sleep_ns;        // idle time before sleeping
     uint32_t longest_sleep_us;  // a sleep ends after this: messages end it earlier, a question of mpiexec does not
@@ -99,7 +100,6 @@ struct alignas(64) Lane : Wires {          // so two lanes share no cache line
     std::atomic<uint64_t> heard_ns{0};     // when that was another number than before
     std::atomic<uint32_t> unguarded{0};    // requests that other threads may complete without the guard; any thread
     std::atomic<uint64_t> disturbed_until{0};  // until then another process competes for this CPU (see Idler); any thread
-    std::atomic<bool> short_slices{false};     // the kernel has been asked for short slices
     std::atomic<uint32_t> quick_yields{~0u >> 1};  // short yields since the last long one
     std::atomic<uint32_t> local_word{0};   // futex on which `sleepers` sleep where there is no wire
 
@@ -228,14 +228,17 @@ private:
 //   that is woken, as it has used less than its share, so ranks that communicate run at the same time. Ranks that share CPUs also
 //   ask for short slices, because a woken process preempts one with longer slices. One long yield after many (64) quick ones is
 //   ignored: it means that the whole job was interrupted.
-// docs/experiments/010-neighbours.md
+// - Where the waiting threads of a process outnumber its CPUs, most partners are not running, so a look more is a look in vain, and a yield
+//   gives away a slice: each spins for 5 us, about what a window of messages and its answer take, and sleeps. Who is woken then
+//   runs with its partner until its slice ends. These threads ask for short slices, too, so that each has its turn soon.
+// docs/experiments/010-neighbours.md, 027-turns.md
 struct Idler {
     // What the caller does next: poll again, sleep (see sleep_until_woken), or check whether mpiexec asks what it waits for.
     enum class Next : uint8_t { poll, sleep, listen };
     explicit Idler(Lane& l) : lane_(l) {}
     void moved() { polls_ = 0; }
-    // Called after a poll that moved nothing.
-    Next idle();
+    // Called after a poll that moved nothing. `crowded`: threads of this process that wait outnumber its CPUs.
+    Next idle(bool crowded = false);
     // Yields, and notes if that took long: more than `times` what an Idler takes for long.
     static void yield(Lane&, uint64_t times = 1);
     // Whether another process took this CPU within the last 0.1 s.
@@ -250,10 +253,12 @@ private:
     static constexpr uint64_t disturbed_ns = 100'000'000;
     static constexpr uint64_t slice_ns = 100'000;               // the least that Linux grants
     static constexpr uint64_t short_spin_ns = 50'000;           // about what sleeping and being woken costs
+    static constexpr uint64_t crowded_spin_ns = 5'000;
     static constexpr uint32_t few_yields = 64;
     static void disturb(Lane&);
+    static void ask_for_short_slices();                         // once for each thread
     static bool yielded(Lane&, uint64_t cycles);
-    Next look_at_clock(bool first);
+    Next look_at_clock(bool first, bool crowded);
 
     Lane& lane_;
     uint32_t polls_ = 0;

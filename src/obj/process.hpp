@@ -102,6 +102,7 @@ struct Process {
     Win* free_wins;              // under pool_lock
     uint8_t rma_choice;          // WEFT_RMA: the number of its word
     std::atomic<bool> told;      // the launcher has been told what is pending here
+    std::atomic<uint32_t> waiting;  // threads that have waited for p2p::rounds_at_home rounds, whether they look or sleep
 };
 
 // A Process as it is before MPI_Init. The library's own is prepared at compile time; tests make more of them.

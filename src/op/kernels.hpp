@@ -6,8 +6,6 @@
 
 namespace weft::op {
 
-using Kernel = void (*)(const void* in, void* inout, int64_t count);
-
 inline constexpr int n_elems = static_cast<int>(type::Elem::packed) + 1;
 
 // A null entry: the op is not defined on these elements.

@@ -36,13 +36,6 @@ constexpr Table make_all(std::index_sequence<I...>) {
 
 const char* text(const type::Type& t) { return t.is(type::Type::named) ? type::name_of(t) : "a derived datatype"; }
 
-Kernel kernel_of(const Op& op, const type::Type& t) {
-    if (t.is_pair())
-        return op.code == Code::minloc || op.code == Code::maxloc ? pair_kernel(op.code, t.elem, t.index) : nullptr;
-    if (op.code >= Code::minloc) return nullptr;
-    return best_kernels().at[static_cast<int>(op.code)][static_cast<int>(t.elem)];
-}
-
 bool copies(const Op& op) { return op.code == Code::replace || op.code == Code::no_op; }
 
 Err undefined(const Op& op, const type::Type& t) { return fail(Err::op, "%s is not defined on %s", name_of(op), text(t)); }
@@ -99,6 +92,13 @@ const Kernels& best_kernels() {
 }
 
 const char* isa_name() { return best_kernels().name; }
+
+Kernel kernel_of(const Op& op, const type::Type& t) {
+    if (t.is_pair())
+        return op.code == Code::minloc || op.code == Code::maxloc ? pair_kernel(op.code, t.elem, t.index) : nullptr;
+    if (op.code >= Code::minloc || t.is(type::Type::unsupported)) return nullptr;
+    return best_kernels().at[static_cast<int>(op.code)][static_cast<int>(t.elem)];
+}
 
 Err check(const Op& op, const type::Type& t) {
     if (op.code == Code::user) return Err::ok;

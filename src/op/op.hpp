@@ -35,6 +35,10 @@ using UserFunctionLarge = void (*)(void* in, void* inout, int64_t* count, void**
 // Err::op where this op is not defined on this type. Collectives ask before they begin.
 Err check(const Op& op, const type::Type& t);
 // inout[i] = in[i] op inout[i] for `count` elements, which must not overlap.
+using Kernel = void (*)(const void* in, void* inout, int64_t count);
+// What apply() calls, for who combines the same type often. Null for the user's operations, for those that only copy, and where check() fails.
+Kernel kernel_of(const Op& op, const type::Type& t);
+// The same by any operation.
 Err apply(const Op& op, const void* in, void* inout, int64_t count, const type::Type& t);
 
 Err create(void* function, bool commutes, bool large, Op** out);

@@ -58,7 +58,7 @@ int lost_last_messages(int rounds, Receive&& receive) {
 }
 
 TEST(Process, TheLastMessageComesBeforeTheEnd) {
-    constexpr int rounds = 4000;
+    constexpr int rounds = 1500;   // each may take a slice of the CPU where it is shared
     char c;
     EXPECT_EQ(lost_last_messages(rounds, [&](int s) {
         int64_t n;
@@ -70,7 +70,7 @@ TEST(Process, TheLastMessageComesBeforeTheEnd) {
         while ((n = receive_message(s, &c, 1, nullptr, 0, false)) < 0) {}
         return n == 1;
     }), 0) << "messages were lost that could carry descriptors";
-    EXPECT_EQ(lost_last_messages(rounds, [&](int s) { return receive_message(s, &c, 1, nullptr, 0) == 1; }), 0) << "of those that wait";
+    EXPECT_EQ(lost_last_messages(rounds / 5, [&](int s) { return receive_message(s, &c, 1, nullptr, 0) == 1; }), 0) << "of those that wait";
 }
 
 TEST(Process, UnwantedDescriptorsAreClosed) {

@@ -5,7 +5,7 @@
 namespace weft::os {
 
 void SpinLock::wait() {
-    for (unsigned tries = 0; !try_lock(); ++tries) {
+    for (unsigned tries = 0; !seems_free() || !try_lock(); ++tries) {
         if (tries < 64) pause_cpu();
         else yield_cpu();  // the holder may need this very core
     }

@@ -11,7 +11,7 @@ WEFT_INLINE void pause_cpu() { __builtin_ia32_pause(); }
 class SpinLock : public Spin {
 public:
     WEFT_INLINE void lock() {
-        if (WEFT_UNLIKELY(!take())) wait();
+        if (WEFT_UNLIKELY(!try_lock())) wait();
     }
 
 private:

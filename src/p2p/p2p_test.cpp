@@ -493,6 +493,45 @@ TEST(P2p, BesideOthersAWaitIsShort) {
     l->close();
 }
 
+// Threads that outnumber CPUs sleep after a few looks more; those that do not, look on.
+TEST(P2p, AmongManyWaitingThreadsAWaitIsShort) {
+    auto l = std::make_unique<lane::Lane>();
+    lane::Peer self{};
+    ASSERT_EQ(l->open(&self, 1, 0, nullptr, false), Err::ok);
+    l->threads = true;
+    l->limits.spin_polls = 50;
+    l->limits.sleep_ns = uint64_t{3600} * 1'000'000'000;
+    lane::Idler idler(*l);
+    for (int i = 0; i < 1000; ++i)   // a neighbour of this test ends them early, too
+        EXPECT_TRUE(idler.idle(false) != lane::Idler::Next::sleep || lane::Idler::is_disturbed(*l, os::now_ns()));
+    int looks = 0;
+    while (idler.idle(true) != lane::Idler::Next::sleep) ++looks;
+    EXPECT_LT(looks, 1000);
+    l->close();
+}
+
+// More pairs of threads than CPUs: all come to their end, and nobody is counted as waiting then.
+TEST(P2p, ManyWaitingThreadsTakeTurns) {
+    constexpr int pairs = 12, rounds = 200;
+    run_ranks(2, ThreadLevel::multiple, [](Process& p) {
+        std::vector<std::thread> threads;
+        for (int i = 0; i < pairs; ++i)
+            threads.emplace_back([&p, i] {
+                adopt(p);
+                const Envelope e{1 - p.world_rank, i};
+                for (int word = 0; word < rounds; ++word) {
+                    int got = -1;
+                    if (p.world_rank == 0) { ASSERT_EQ(p2p::send(p, p.world, ints(&word, 1), e, Mode::standard), Err::ok); }
+                    ASSERT_EQ(p2p::recv(p, p.world, ints(&got, 1), e, nullptr), Err::ok);
+                    ASSERT_EQ(got, word);
+                    if (p.world_rank == 1) { ASSERT_EQ(p2p::send(p, p.world, ints(&word, 1), e, Mode::standard), Err::ok); }
+                }
+            });
+        for (std::thread& t : threads) t.join();
+        EXPECT_EQ(p.waiting.load(), 0u);
+    });
+}
+
 // Every pair of ranks, several tags, random sizes, receives by name or by wildcard, in an order of the receiver's own:
 // within a (source, tag) the sender's order holds. With `threads`, each rank does it from two threads at once, which
 // use tags of their own.

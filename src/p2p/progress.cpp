@@ -52,7 +52,7 @@ bool poll_shared(Process& p, Lane& l) {
 
 // One round for a lane that is not the caller's: who has its guard looks after it.
 bool poll_other(Process& p, Lane& l) {
-    if (!may_move(l) || !l.lock.try_lock()) return false;
+    if (!may_move(l) || !l.lock.seems_free() || !l.lock.try_lock()) return false;
     LaneGuard g(l, lane::locked);
     return poll_lane(g, p);
 }

@@ -110,8 +110,11 @@ void progress_until(Process& p, Done&& done, const Request* blocking, Sleep&& sl
         if (progress(p, home.lane, failed)) {
             idler.moved();
         } else {
-            if (++failed == rounds_at_home) first.watchers.fetch_add(1, std::memory_order_relaxed);
-            const lane::Idler::Next next = idler.idle();
+            if (++failed == rounds_at_home) {
+                first.watchers.fetch_add(1, std::memory_order_relaxed);
+                p.waiting.fetch_add(1, std::memory_order_relaxed);
+            }
+            const lane::Idler::Next next = idler.idle(p.waiting.load(std::memory_order_relaxed) > first.limits.cpus);
             if (next == lane::Idler::Next::sleep) sleep(over);
             else if (next == lane::Idler::Next::listen) {
                 check_wires(p);
@@ -120,7 +123,10 @@ void progress_until(Process& p, Done&& done, const Request* blocking, Sleep&& sl
         }
         if (!over) over = done();
     }
-    if (failed >= rounds_at_home) first.watchers.fetch_sub(1, std::memory_order_relaxed);
+    if (failed >= rounds_at_home) {
+        first.watchers.fetch_sub(1, std::memory_order_relaxed);
+        p.waiting.fetch_sub(1, std::memory_order_relaxed);
+    }
 }
 // `blocking`: the request that a blocking call waits for, or null.
 template <class Done>

@@ -8,13 +8,14 @@
 
 namespace weft::p2p {
 
-// The sends of one communicator, in the order in which they began: a ring of `capacity` places.
+// The sends of one communicator, in the order in which they began: a ring of `capacity` places. The oldest leaves it when it is complete.
 struct Requestless {
     os::SpinLock lock;
     Err first_error;        // of those that were finished while others were added
     Request** all;
     int64_t capacity, first, count;
-    int64_t finishing;      // taken off the list, and not yet finished
+    int64_t added;          // so far
+    int64_t finishing;      // taken off the list, complete, and not yet freed
 };
 
 namespace {
@@ -43,10 +44,10 @@ bool grow(Requestless& q) {
     return true;
 }
 
-// Takes the oldest off the list; null when there is none, or `only_done` and it is not complete.
-Request* take_oldest(Requestless& q, bool only_done) {
+// Takes the oldest off the list; null when there is none, or it is not complete.
+Request* take_complete(Requestless& q) {
     SpinGuard guard(q.lock);
-    if (q.count == 0 || (only_done && !q.all[q.first]->done())) return nullptr;
+    if (q.count == 0 || !q.all[q.first]->done()) return nullptr;
     Request* r = q.all[q.first];
     q.first = (q.first + 1) % q.capacity;
     q.count--;
@@ -54,23 +55,32 @@ Request* take_oldest(Requestless& q, bool only_done) {
     return r;
 }
 
-// Frees a complete one that was taken.
-void finish_taken(Process& p, Requestless& q, Request& r) {
-    const Err e = finish(p, r, nullptr);
-    SpinGuard guard(q.lock);
-    q.finishing--;
-    if (q.first_error == Err::ok) q.first_error = e;
+// Frees those that are complete, up to the first that is not.
+void finish_complete(Process& p, Requestless& q) {
+    while (Request* r = take_complete(q)) {
+        const Err e = finish(p, *r, nullptr);
+        SpinGuard guard(q.lock);
+        q.finishing--;
+        if (q.first_error == Err::ok) q.first_error = e;
+    }
 }
 
-// So that the list is no longer than what is pending.
-void finish_done(Process& p, Requestless& q) {
-    while (Request* r = take_oldest(q, true)) finish_taken(p, q, *r);
+int64_t added_to(Requestless& q) {
+    SpinGuard guard(q.lock);
+    return q.added;
+}
+
+// Whether the first `n` that were ever added are freed.
+bool are_over(Requestless& q, int64_t n) {
+    SpinGuard guard(q.lock);
+    return q.added - q.count >= n && q.finishing == 0;
 }
 
 bool keep(Requestless& q, Request& r) {
     SpinGuard guard(q.lock);
     if (q.count == q.capacity && !grow(q)) return false;
     q.all[(q.first + q.count++) % q.capacity] = &r;
+    q.added++;
     return true;
 }
 
@@ -81,7 +91,7 @@ Err send_requestless(Process& p, Comm& c, Buffer b, Envelope e) {
     WEFT_TRY(isend_slow(p, c, b, e, Mode::standard, &r));
     if (r->done()) return finish(p, *r, nullptr);
     Requestless* q = requestless_of(c);
-    if (q != nullptr) finish_done(p, *q);
+    if (q != nullptr) finish_complete(p, *q);   // so that the list is no longer than what is pending
     if (q != nullptr && keep(*q, *r)) return Err::ok;
     wait(p, *r);   // without memory for the list
     return finish(p, *r, nullptr);
@@ -90,15 +100,11 @@ Err send_requestless(Process& p, Comm& c, Buffer b, Envelope e) {
 Err wait_requestless(Process& p, Comm& c) {
     Requestless* q = c.requestless.load(std::memory_order_acquire);
     if (q == nullptr) return Err::ok;
-    while (Request* r = take_oldest(*q, false)) {
-        wait(p, *r);
-        finish_taken(p, *q, *r);
-    }
-    progress_until(p, [q] {   // what other threads have taken
-        SpinGuard guard(q->lock);
-        return q->finishing == 0;
-    });
-    lane::wake_sleepers(*p.lane);
+    const int64_t n = added_to(*q);
+    progress_until(p, [&] {
+        finish_complete(p, *q);
+        return are_over(*q, n);
+    }, nullptr, Home{c.lane, true});
     SpinGuard guard(q->lock);
     const Err first = q->first_error;
     q->first_error = Err::ok;
@@ -108,7 +114,7 @@ Err wait_requestless(Process& p, Comm& c) {
 void close_requestless(Process& p, Comm& c) {
     Requestless* q = c.requestless.exchange(nullptr, std::memory_order_acq_rel);
     if (q == nullptr) return;
-    while (Request* r = take_oldest(*q, false)) free_request(p, *r);
+    for (int64_t i = 0; i < q->count; i++) free_request(p, *q->all[(q->first + i) % q->capacity]);
     free(q->all);
     free(q);
 }

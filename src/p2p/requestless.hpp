@@ -7,7 +7,7 @@ namespace weft::p2p {
 
 // As isend_slow(). What does not complete at once is kept with the communicator.
 Err send_requestless(Process&, Comm&, Buffer, Envelope);
-// Waits for all that are kept, also those that other threads add before it ends. The first error is returned; the others are lost.
+// Waits for all that were kept before the call, by any thread. The first error is returned; the others are lost.
 Err wait_requestless(Process&, Comm&);
 // When a communicator is freed: what is kept completes on its own.
 void close_requestless(Process&, Comm&);

@@ -1,4 +1,4 @@
-"""The manual pages: one for each call of the ABI, naming each of its parameters, and sound to the formatter."""
+"""The manual pages: one for each call of the ABI and of weft.h, naming each of its parameters, and sound to the formatter."""
 import json
 import os
 import pathlib
@@ -18,6 +18,9 @@ class Manual(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="weft-manual-"))
         subprocess.run([sys.executable, "-B", SOURCE / "gen/manual.py", "--tables", SOURCE / "tables", "--out", cls.folder / "man3",
                         "--version", "1.2.3"], check=True)
+
+        subprocess.run([sys.executable, "-B", SOURCE / "gen/extension_manual.py", "--header", SOURCE / "include/weft.h",
+                        "--out", cls.folder / "extensions/man3", "--version", "1.2.3"], check=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -51,6 +54,21 @@ class Manual(unittest.TestCase):
             other = seen.setdefault(said[1], page.stem)
             self.assertEqual(other.removesuffix("_c"), page.stem.removesuffix("_c"), said[1])
 
+    def test_every_extension(self):
+        text = (SOURCE / "include/weft.h").read_text()
+        names = set(re.findall(r"^[\w ]+[ *](\w+)\(", text, re.M)) | set(re.findall(r"^#define (MPIX_\w+)", text, re.M))
+        names = {n for n in names if not n.startswith("PMPIX_")}
+        self.assertGreater(len(names), 20)
+        folder = self.folder / "extensions"
+        self.assertEqual({p.stem for p in (folder / "man3").iterdir()}, names)
+        for name in names:
+            text = (folder / "man3" / f"{name}.3").read_text()
+            if text.startswith(".so man3/"):
+                text = (folder / text.split()[1]).read_text()
+            self.assertRegex(text, rf"(?m)^(.*[ *]{name}\(.*\);|#define {name} .*)$")
+            said = re.search(r"\n\.SH DESCRIPTION\n(.*)\n", text)
+            self.assertGreaterEqual(len(said[1].split()), 6, name)
+
     def test_descriptions_are_of_calls_that_there_are(self):
         names = {f["name"] for f in json.loads((SOURCE / "tables/mpi_abi.json").read_text())["functions"]}
         facts = json.loads((SOURCE / "tables/mpi_abi.json").read_text())
@@ -69,7 +87,7 @@ class Manual(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("groff"), "no groff here")
     def test_the_formatter_has_no_complaint(self):
-        pages = sorted(p for p in (self.folder / "man3").iterdir() if not p.read_text().startswith(".so"))
+        pages = sorted(p for p in self.folder.rglob("*.3") if not p.read_text().startswith(".so"))
         r = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", *pages], capture_output=True, text=True, cwd=self.folder,
                            timeout=300)
         self.assertEqual((r.returncode, r.stderr), (0, ""))
