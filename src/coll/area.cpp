@@ -25,9 +25,6 @@ bool has_work(const Process& p) {
     return p.lane->work.load(std::memory_order_relaxed) != 0 || p.hook_work.load(std::memory_order_relaxed) != 0;
 }
 
-// Members that share this CPU copy and reduce for a millisecond before they yield in their turn: that is no stranger's slice yet.
-constexpr uint64_t times_long = 3;
-
 // Gives the CPU to the members that share it until the watch is over. False when the wait is to go on by other means.
 bool over_by_yielding(Process& p, Watch& w) {
     constexpr uint32_t looks = 32;   // between rounds of progress
@@ -36,7 +33,7 @@ bool over_by_yielding(Process& p, Watch& w) {
     for (uint64_t now = began; now - began < l.limits.sleep_ns && !lane::Idler::is_disturbed(l, now); now = os::now_ns()) {
         for (uint32_t i = 0; i < looks; i++) {
             if (has_work(p)) return false;
-            lane::Idler::yield(l, times_long);
+            lane::Idler::yield(l);
             if (w.over()) return true;
         }
         p2p::progress(p);
