@@ -52,9 +52,6 @@ struct Several {
 bool wants_several(Info* hints, Several*);
 // MPI_Comm_dup_with_info with such hints, of an intracommunicator.
 Err dup_several(Process&, Comm&, Info*, const Several&, Comm** out);
-// Why a call that makes something of a communicator's processes fails for one of endpoints.
-Err no_processes();
-
 // MPI_Comm_split with colors from a wider space.
 Err split_by(Process&, Comm& c, int64_t color, int key, Comm** out);
 

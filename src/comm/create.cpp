@@ -143,7 +143,7 @@ Err draw_contexts(Process& p, Comm& c, Comm& twin, Info* info, bool waits) {
 }
 
 Err duplicate(Process& p, Comm& c, Info* info, Comm** out, Request** request) {
-    if (obj::has_endpoints(c)) return request != nullptr ? no_processes() : dup_endpoints(p, c, info, out);
+    if (obj::has_endpoints(c)) return request != nullptr ? check_processes(c) : dup_endpoints(p, c, info, out);
     if (Several wanted; request == nullptr && !c.is_inter() && wants_several(info, &wanted)) return dup_several(p, c, info, wanted, out);
     Schedule* s = nullptr;
     Comm* twin = nullptr;
@@ -176,7 +176,7 @@ Err idup_with_info(Process& p, Comm& c, Info* info, Comm** out, Request** r) { r
 // --------------------------------------------------------------------------------------------- from a group
 
 Err create_over(Process& p, Comm& parent, Group& group, int32_t tag, Comm** out) {
-    if (obj::has_endpoints(parent)) return no_processes();
+    WEFT_TRY(check_processes(parent));
     if (group.rank == obj::undefined || group.size == 0) {
         *out = nullptr;
         return Err::ok;
@@ -201,6 +201,7 @@ Err create(Process& p, Comm& c, Group& group, Comm** out) {
 }
 
 Err create_group(Process& p, Comm& c, Group& group, int tag, Comm** out) {
+    WEFT_TRY(check_processes(c));
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
     if (group.size == 0) {
         *out = nullptr;
@@ -300,6 +301,7 @@ static void fix(Process& p, Comm& made, Comm& to) {
 
 Err dup_to_fixed(Process& p, Comm& c, Comm& to) {
     Comm* made = nullptr;
+    WEFT_TRY(check_processes(c));   // several would become the same
     WEFT_TRY(check_fixed(p, to));
     WEFT_TRY(dup(p, c, &made));
     fix(p, *made, to);
@@ -315,7 +317,7 @@ Err split_to_fixed(Process& p, Comm& c, int color, int key, Comm& to) {
 }
 
 Err split_by(Process& p, Comm& c, int64_t color, int key, Comm** out) {
-    if (obj::has_endpoints(c)) return no_processes();
+    WEFT_TRY(check_processes(c));
     Choice mine{color, key};
     if (c.is_inter()) return split_inter(p, c, mine, out);
     int32_t gather_tag = take_tag(c), agree_tag = take_tag(c);

@@ -15,18 +15,21 @@ using coll::Team;
 using obj::BranchPlan;
 using obj::ContextSet;
 
-Err no_processes() { return fail(Err::unsupported, "a communicator of endpoints, of which processes have several, cannot be used for this"); }
+Err check_processes(const Comm& c) {
+    if (!obj::has_endpoints(c)) return Err::ok;
+    return fail(Err::unsupported, "a communicator of endpoints, of which processes have several, cannot be used for this");
+}
 
 namespace {
 
-// All of them or none.
+// All of them, or the first is `no_context`.
 void draw_all(Process& p, obj::LaneRange lanes, ContextSet& s) {
-    for (int32_t i = 0; i < s.count; i++)
-        if (p.contexts.take(&s.ids[i], lanes) != Err::ok) {
-            while (i-- > 0) p.contexts.give(s.ids[i]);
-            for (i = 0; i < s.count; i++) s.ids[i] = no_context;
-            return;
-        }
+    int32_t n = 0;
+    while (n < s.count && p.contexts.take(&s.ids[n], lanes) == Err::ok) n++;
+    s.drawn = n == s.count;
+    if (s.drawn) return;
+    while (n-- > 0) p.contexts.give(s.ids[n]);
+    s.ids[0] = no_context;
 }
 
 // Member `root` draws `count` context ids and tells the others.
@@ -96,7 +99,7 @@ Err make_endpoints(Process& p, Comm& c, const int32_t* counts, const Spread& s, 
 
 Err create_endpoints(Process& p, Comm& c, int count, Comm** out) {
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator (argument 1, parent)");
-    if (obj::has_endpoints(c)) return no_processes();
+    WEFT_TRY(check_processes(c));
     const int32_t gather_tag = take_tag(c), agree_tag = take_tag(c);
     Scratch<int32_t> counts(c.size);
     if (!counts) return fail(Err::no_mem, "no memory to list %d processes", c.size);

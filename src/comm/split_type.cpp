@@ -98,6 +98,7 @@ Err gather_seats(Process& p, Comm& c, Seat& mine, Seat* all) {
 
 // Only HW_UNGUIDED needs everybody's seat, but a process that says MPI_UNDEFINED cannot know what the others say.
 Err split_type(Process& p, Comm& c, int type, int key, Info* info, Comm** out) {
+    WEFT_TRY(check_processes(c));
     int64_t color = obj::undefined;
     Seat mine = own_seat(p);
     switch (type) {

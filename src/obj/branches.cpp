@@ -13,12 +13,13 @@ ContextSet* new_contexts(int32_t count) {
     if (s == nullptr) return nullptr;
     s->refs.store(1, std::memory_order_relaxed);
     s->count = count;
+    s->drawn = false;
     return s;
 }
 
 void release(Process& p, ContextSet& s) {
     if (s.refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    for (int32_t i = 0; i < s.count; i++) p.contexts.give(s.ids[i]);
+    for (int32_t i = 0; i < s.count && s.drawn; i++) p.contexts.give(s.ids[i]);
     free(&s);
 }
 
@@ -68,7 +69,11 @@ Err fill_front(Process& p, Group& group, const BranchPlan& plan, Comm& front) {
     if (b == nullptr) return fail(Err::no_mem, "no memory for a communicator of %d lanes", plan.contexts->count);
     front.branches = b;
     front.routes = b->routes;
-    for (int32_t i = 0; i < b->count; i++) WEFT_TRY(make_member(p, group, plan, i, &front, &b->at[i]));
+    front.direct_peers = 0;
+    for (int32_t i = 0; i < b->count; i++) {
+        WEFT_TRY(make_member(p, group, plan, i, &front, &b->at[i]));
+        b->at[i]->front.store(&front, std::memory_order_relaxed);
+    }
     return Err::ok;
 }
 
@@ -85,9 +90,11 @@ Err make_front(Process& p, Group& group, const BranchPlan& plan, Comm* parent, C
     return Err::ok;
 }
 
-void close_branches(Process&, Branches& b) {
-    for (int32_t i = 0; i < b.count; i++)
-        if (b.at[i] != nullptr) release(*b.at[i]);
+void close_branches(Branches& b) {
+    for (int32_t i = 0; i < b.count && b.at[i] != nullptr; i++) {   // null: none, as there was no memory
+        b.at[i]->front.store(nullptr, std::memory_order_relaxed);
+        release(*b.at[i]);
+    }
     free(&b);
 }
 

@@ -18,13 +18,15 @@
 
 namespace weft::obj {
 
-// Context ids that several communicators of a process have: given back with the last of them.
+// Context ids that several communicators have. With the last of these they are given back, if they were drawn here: each endpoint that
+// takes part in a duplication has a set of its own, and of those that are in one process only one has drawn the ids.
 struct ContextSet {
     std::atomic<int32_t> refs;
     int32_t count;
+    bool drawn;
     uint32_t ids[];
 };
-// With one reference, the caller's; the ids are for it to fill in. Null when out of memory.
+// With one reference, the caller's; not drawn; the ids are for it to fill in. Null when out of memory.
 ContextSet* new_contexts(int32_t count);
 void release(Process&, ContextSet&);
 
@@ -56,7 +58,7 @@ struct BranchPlan {
 // Makes a front and its branches over `group`, with a reference to it for each. Err::no_mem.
 Err make_front(Process&, Group& group, const BranchPlan&, Comm* parent, Comm** out);
 // Lets go of the branches. Operations that are pending keep theirs.
-void close_branches(Process&, Branches&);
+void close_branches(Branches&);
 
 // The branch by which a message goes, or is received. `rank` and `tag` name the other side; `inner`: of the contexts of collectives and
 // of messages without source and tag, of which all but those of endpoints go by the first branch.

@@ -57,6 +57,8 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.local_comm = nullptr;
     c.branches = nullptr;
     c.context_set = nullptr;
+    c.front.store(nullptr, std::memory_order_relaxed);
+    c.direct_peers = static_cast<uint32_t>(c.remote_size);
     c.requestless.store(nullptr, std::memory_order_relaxed);
     c.coll_sequence.store(0, std::memory_order_relaxed);
     c.nonblocking_sequence.store(0, std::memory_order_relaxed);
@@ -96,7 +98,7 @@ void close_comm(Process& p, Comm& c) {
     if (c.coll != nullptr) c.coll->close(p, c, c.coll);
     c.coll = nullptr;
     if (c.local_comm != nullptr) release(*c.local_comm);
-    if (c.branches != nullptr) close_branches(p, *c.branches);
+    if (c.branches != nullptr) close_branches(*c.branches);
     release(p, *c.group);
     if (c.remote_group != nullptr) release(p, *c.remote_group);
     if (c.errhandler != nullptr) release(p, *c.errhandler);

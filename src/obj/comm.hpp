@@ -61,6 +61,8 @@ struct Comm : Object {
     void* session;       // null: World Model
     Branches* branches;  // by which its messages go, if it has several lanes; else null
     ContextSet* context_set;  // from which its context is, if others have the same; else null
+    std::atomic<Comm*> front; // of a branch, for error handlers; null: none, or it is freed, and operations of the branch are still pending
+    uint32_t direct_peers;    // remote_size, or 0 on a front, whose messages do not go by its own context and lane
     alignas(16) uint64_t nomatch_header[2];  // fixed ones: of an empty message without source and tag, as in wire::Cell
     Comm* all_next;      // link of Process::all_comms, for life
     char name[128];

@@ -213,6 +213,10 @@ static Err match(Process& p, Comm& c, Envelope e, bool* found, Message** out, St
 }
 
 Err improbe(Process& p, Comm& front, Envelope e, bool* found, Message** out, Status* s) {
+    if ((*out = match_next(p, front, e, s)) != nullptr) {
+        *found = true;
+        return Err::ok;
+    }
     Comm* c = nullptr;
     WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &c));
     const Probing told(*c, e);
@@ -220,6 +224,7 @@ Err improbe(Process& p, Comm& front, Envelope e, bool* found, Message** out, Sta
 }
 
 Err mprobe(Process& p, Comm& front, Envelope e, Message** out, Status* s) {
+    if ((*out = match_next(p, front, e, s)) != nullptr) return Err::ok;
     Comm* c = nullptr;
     WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &c));
     const Probing told(*c, e);

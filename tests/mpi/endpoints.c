@@ -2,6 +2,8 @@
 //   matching           several endpoints of each process, more on some than on others: pairs in every direction, within a process too, by
 //                      wildcards, probes and matched probes, in all modes and sizes; cancels; freeing with messages under way
 //   threads N          N endpoints in each process, a thread each: streams between all of them and collectives at once
+//   extensions         partitioned messages, ownership passing, and the sends of weft.h, among all endpoints
+//   contexts           context ids of duplicates that are freed are used again once
 //   errors             what such a communicator cannot do
 //   fuzz SEED ROUNDS   random messages among endpoints of random numbers, each compared with what its receiver is due
 #include <pthread.h>
@@ -314,12 +316,152 @@ static void threads(int n) {
     for (int i = 0; i < n; i++) pthread_join(thread[i], NULL);
 }
 
+// -------------------------------------------------------------------------------------------------------- extensions
+
+static void extensions(int n) {
+    enum { parts = 4 };
+    make(n);
+    MPI_Request sends[most], receives[most];
+    int out[most][parts], in[most][parts];
+    for (int i = 0; i < mine; i++) {
+        OK(MPI_Psend_init(out[i], parts, 1, MPI_INT, (base + i + 1) % total, 2, ep[i], MPI_INFO_NULL, &sends[i]));
+        OK(MPI_Precv_init(in[i], parts, 1, MPI_INT, (base + i + total - 1) % total, 2, ep[i], MPI_INFO_NULL, &receives[i]));
+    }
+    for (int round = 0; round < 3; round++) {
+        OK(MPI_Startall(mine, receives));
+        OK(MPI_Startall(mine, sends));
+        for (int i = 0; i < mine; i++)
+            for (int k = 0; k < parts; k++) {
+                out[i][k] = (base + i) * 10 + k + round;
+                OK(MPI_Pready(k, sends[i]));
+            }
+        OK(MPI_Waitall(mine, sends, MPI_STATUSES_IGNORE));
+        OK(MPI_Waitall(mine, receives, MPI_STATUSES_IGNORE));
+        for (int i = 0; i < mine; i++)
+            for (int k = 0; k < parts; k++)
+                CHECK(in[i][k] == (base + i + total - 1) % total * 10 + k + round, "partition %d of endpoint %d: %d", k, base + i, in[i][k]);
+    }
+    for (int i = 0; i < mine; i++) {
+        OK(MPI_Request_free(&sends[i]));
+        OK(MPI_Request_free(&receives[i]));
+    }
+    for (int i = 0; i < mine; i++) {
+        const int right = (base + i + 1) % total;
+        out[i][0] = base + i;
+        OK(MPIX_Irecv_nomatch(&in[i][0], 1, MPI_INT, ep[i], &receives[i]));
+        OK(MPIX_Isend_noreq(&out[i][0], 1, MPI_INT, right, 3, ep[i]));
+        OK(MPIX_Isend_npn(&out[i][0], 1, MPI_INT, right, 3, ep[i], &sends[i]));
+        OK(MPI_Wait(&sends[i], MPI_STATUS_IGNORE));
+        OK(MPIX_Isend_nomatch(&out[i][0], 1, MPI_INT, right, ep[i], &sends[i]));
+        void* given;
+        OK(OPI_Alloc(&given, sizeof(int)));
+        *(int*)given = base + i;
+        OK(OPI_Igive(&given, 1, MPI_INT, right, 4, ep[i], &sends[most / 2 + i]));
+    }
+    for (int i = 0; i < mine; i++) {
+        const int left = (base + i + total - 1) % total;
+        OK(MPI_Wait(&sends[i], MPI_STATUS_IGNORE));
+        OK(MPI_Wait(&receives[i], MPI_STATUS_IGNORE));
+        OK(MPI_Recv(&in[i][1], 1, MPI_INT, left, 3, ep[i], MPI_STATUS_IGNORE));
+        OK(MPI_Recv(&in[i][2], 1, MPI_INT, left, 3, ep[i], MPI_STATUS_IGNORE));
+        OK(MPIX_Comm_waitall(ep[i]));
+        void* taken;
+        OK(OPI_Take(&taken, 1, MPI_INT, left, 4, ep[i], MPI_STATUS_IGNORE));
+        CHECK(in[i][0] == left && in[i][1] == left && in[i][2] == left && *(int*)taken == left, "%d, %d, %d and %d from %d", in[i][0], in[i][1], in[i][2], *(int*)taken, left);
+        OK(OPI_Free(&taken));
+        OK(MPI_Wait(&sends[most / 2 + i], MPI_STATUS_IGNORE));
+    }
+    let_go();
+}
+
+// ---------------------------------------------------------------------------------------------------------- contexts
+
+static void* duplicate(void* arg) {
+    MPI_Comm twin;
+    OK(MPI_Comm_dup(*(MPI_Comm*)arg, &twin));
+    OK(MPI_Comm_free(&twin));
+    return NULL;
+}
+
+// Ids are used again, the oldest first, while more than 16384 are free (their lane is a part of them: one lane, for this test). Were one given back by each endpoint, two communicators would get
+// it then, and take each other's messages.
+static void contexts(void) {
+    enum { waiting = 16384 - 50, kept = 100, endpoints = 3 };
+    MPI_Comm comm[kept];
+    for (int i = 0; i < kept; i++) OK(MPI_Comm_dup(MPI_COMM_SELF, &comm[i]));
+    pthread_t thread[endpoints];
+    make(endpoints);
+    for (int i = 0; i < endpoints; i++) CHECK(pthread_create(&thread[i], NULL, duplicate, &ep[i]) == 0, "no thread");
+    for (int i = 0; i < endpoints; i++) pthread_join(thread[i], NULL);
+    let_go();
+    for (int i = 0; i < waiting; i++) {
+        MPI_Comm other;
+        OK(MPI_Comm_dup(MPI_COMM_SELF, &other));
+        OK(MPI_Comm_free(&other));
+    }
+    for (int i = 0; i < kept; i++) OK(MPI_Comm_free(&comm[i]));
+    MPI_Request request[kept];
+    int out[kept], in;
+    for (int i = 0; i < kept; i++) {
+        out[i] = i;
+        OK(MPI_Comm_dup(MPI_COMM_SELF, &comm[i]));
+        OK(MPI_Isend(&out[i], 1, MPI_INT, 0, 0, comm[i], &request[i]));
+    }
+    for (int i = kept - 1; i >= 0; i--) {
+        OK(MPI_Recv(&in, 1, MPI_INT, 0, 0, comm[i], MPI_STATUS_IGNORE));
+        CHECK(in == i, "communicator %d has the message of %d", i, in);
+    }
+    OK(MPI_Waitall(kept, request, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < kept; i++) OK(MPI_Comm_free(&comm[i]));
+}
+
 // ------------------------------------------------------------------------------------------------------------ errors
+
+// An error handler is told of the handle that the program has.
+static MPI_Comm blamed;
+static void handler(MPI_Comm* comm, int* code, ...) {
+    (void)code;
+    blamed = *comm;
+}
+static void tells_the_handle(MPI_Comm comm) {
+    MPI_Errhandler made;
+    MPI_Request request;
+    const int two[2] = {1, 2};
+    int one;
+    OK(MPI_Comm_create_errhandler(handler, &made));
+    OK(MPI_Comm_set_errhandler(comm, made));
+    OK(MPI_Errhandler_free(&made));
+    OK(MPI_Irecv(&one, 1, MPI_INT, base, 6, comm, &request));
+    OK(MPI_Send(two, 2, MPI_INT, base, 6, comm));
+    FAILS(MPI_ERR_TRUNCATE, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(blamed == comm, "the handler was given another handle");
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+}
+
+// What is made of processes, or names ranks of MPI_COMM_WORLD.
+static void makes_nothing(MPI_Comm comm) {
+    MPI_Comm other;
+    MPI_Win win;
+    MPI_Request request;
+    void* at;
+    int value = 0;
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &other));
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Comm_create_group(comm, MPI_GROUP_EMPTY, 0, &other));
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Cart_create(comm, 1, &total, &value, 0, &other));
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Dist_graph_create_adjacent(comm, 0, &value, &value, 0, &value, &value, MPI_INFO_NULL, 0, &other));
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, comm, &win));
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Win_allocate(8, 1, MPI_INFO_NULL, comm, &at, &win));
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, comm, &at, &win));
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Win_create_dynamic(MPI_INFO_NULL, comm, &win));
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPIX_Comm_dup_predefined(comm, MPIX_COMM_1));
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPIX_Comm_split_predefined(comm, 0, 0, MPIX_COMM_1));
+    FAILS(MPI_ERR_COMM, MPIX_Isend_global(&value, 1, MPI_INT, rank, 1, comm, &request));
+    FAILS(MPI_ERR_COMM, MPIX_Isend_all_opts(&value, 1, MPI_INT, rank, comm));
+}
 
 static void errors(void) {
     MPI_Comm other, inter;
     MPI_Group group;
-    MPI_Win win;
     MPI_Request request;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -332,8 +474,14 @@ static void errors(void) {
     FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Comm_split(ep[0], 0, 0, &other));
     FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Comm_idup(ep[0], &other, &request));
     FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Comm_create(ep[0], MPI_GROUP_EMPTY, &other));
-    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, ep[0], &win));
     FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Intercomm_create(ep[0], 0, MPI_COMM_WORLD, 0, 1, &inter));
+    MPI_Comm_set_errhandler(ep[0], MPI_ERRORS_RETURN);
+    makes_nothing(ep[0]);
+    tells_the_handle(ep[0]);
+    let_go();
+    make(2);
+    MPI_Comm_set_errhandler(ep[1], MPI_ERRORS_RETURN);
+    makes_nothing(ep[1]);
     let_go();
 }
 
@@ -391,6 +539,8 @@ int main(int argc, char** argv) {
     CHECK(argc > 1, "which part?");
     if (strcmp(argv[1], "matching") == 0) matching();
     else if (strcmp(argv[1], "threads") == 0) threads(atoi(argv[2]));
+    else if (strcmp(argv[1], "extensions") == 0) extensions(atoi(argv[2]));
+    else if (strcmp(argv[1], "contexts") == 0) contexts();
     else if (strcmp(argv[1], "errors") == 0) errors();
     else if (strcmp(argv[1], "fuzz") == 0) fuzz(strtoull(argv[2], NULL, 10), atoi(argv[3]));
     else CHECK(0, "no part is called %s", argv[1]);

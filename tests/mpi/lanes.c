@@ -9,6 +9,7 @@
 //   tags               one communicator with several lanes, among which tags or ranks choose, as hints say
 #include <pthread.h>
 #include <stdatomic.h>
+#include <weft.h>
 
 #include "check.h"
 
@@ -367,6 +368,26 @@ static void tells(MPI_Comm comm, const char* key, const char* want) {
     CHECK(there == (want != NULL) && (!want || strcmp(value, want) == 0), "%s is %s", key, value);
 }
 
+// Whether it tells so many lanes: other ones under WEFT_LANES=hints, as long as there are any, and none of them the root lane.
+static void tells_lanes(MPI_Comm comm, int want) {
+    MPI_Info told;
+    char value[128] = "", *end = value;
+    int there, room = sizeof value, n = 0;
+    unsigned used = 0;
+    MPI_Comm_get_info(comm, &told);
+    MPI_Info_get_string(told, "weft_lane", &room, value, &there);
+    MPI_Info_free(&told);
+    for (; there && *end; n++) {
+        const long lane = strtol(end, &end, 10);
+        CHECK(lane >= 0 && lane < 16 && (*end == ',' || *end == 0), "lanes %s", value);
+        used |= 1u << lane;
+        end += *end == ',';
+    }
+    CHECK(n == want, "lanes %s", value);
+    const char* how = getenv("WEFT_LANES");
+    if (how && strcmp(how, "hints") == 0 && used != 1) CHECK(__builtin_popcount(used) == want && !(used & 1), "lanes %s", value);
+}
+
 static MPI_Comm shared;
 enum { vcis = threads, app_bits = 12, vci_bits = 5 };
 // As in the programs for which these hints were thought out: the sender's thread, the receiver's thread, the program's own tag.
@@ -446,6 +467,9 @@ static void tags(void) {
     FAILS(MPI_ERR_TAG, MPI_Recv(&value, 1, MPI_INT, 0, MPI_ANY_TAG, shared, MPI_STATUS_IGNORE));
     FAILS(MPI_ERR_TAG, MPI_Probe(0, MPI_ANY_TAG, shared, MPI_STATUS_IGNORE));
     OK(MPI_Recv(&value, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, shared, MPI_STATUS_IGNORE));
+    MPI_Request request;
+    FAILS(MPI_ERR_COMM, MPIX_Isend_global(&value, 1, MPI_INT, rank, 1, shared, &request));
+    tells_lanes(shared, 4);
     MPI_Comm_free(&shared);
     shared = several(plain);
     tells(shared, "mpi_num_vcis", "3");
