@@ -72,11 +72,13 @@ WEFT_INLINE bool good(const Message& m) {
 
 // Whether `c` can send to that rank of MPI_COMM_WORLD by that rank's route: not if it has several lanes, or is of endpoints. A member of a
 // group that is listed is looked up in checking builds alone: what is none then fails in the slow path, or its message is never received.
-WEFT_INLINE bool reaches(const Process& p, const obj::Comm& c, int world_rank) {
+// `fixed`: it is one of MPIX_COMM_1 to 4, which have one lane.
+WEFT_INLINE bool reaches(const Process& p, const obj::Comm& c, int world_rank, bool fixed = false) {
     if (WEFT_UNLIKELY(static_cast<uint32_t>(world_rank) >= static_cast<uint32_t>(p.world.size))) return world_rank == obj::proc_null;
     const obj::Group& g = c.is_inter() ? *c.remote_group : *c.group;
-    if (WEFT_LIKELY(g.ranks == nullptr)) return static_cast<uint32_t>(world_rank - g.first) < c.direct_peers;
-    return c.direct_peers != 0 && (!WEFT_CHECK_HANDLES || obj::rank_of(g, world_rank) != obj::undefined);
+    const uint32_t peers = fixed ? static_cast<uint32_t>(g.size) : c.direct_peers;
+    if (WEFT_LIKELY(g.ranks == nullptr && static_cast<uint32_t>(world_rank - g.first) < peers)) return true;
+    return g.ranks != nullptr && c.branches == nullptr && (!WEFT_CHECK_HANDLES || obj::rank_of(g, world_rank) != obj::undefined);
 }
 
 Err no_member(const obj::Comm& c, int world_rank) {
@@ -240,7 +242,7 @@ inline int fast_nomatch(const void* buf, int count, MPI_Datatype datatype, int d
 inline int fast_all(const void* buf, int count, MPI_Datatype datatype, int world_rank, MPI_Comm comm) {
     Process& proc = *obj::process;
     const Message m = message(proc, buf, count, datatype, comm);
-    if (WEFT_CHECKS && WEFT_UNLIKELY(!(good(m) && obj::is_fixed(proc, *m.comm) && world_rank >= 0 && reaches(proc, *m.comm, world_rank))))
+    if (WEFT_CHECKS && WEFT_UNLIKELY(!(good(m) && obj::is_fixed(proc, *m.comm) && world_rank >= 0 && reaches(proc, *m.comm, world_rank, true))))
         return reject_all(buf, count, datatype, world_rank, comm);
     if (WEFT_UNLIKELY(!p2p::send_made(proc, *m.comm, proc.world.routes[world_rank], m.buffer, world_rank)))
         return slow_all(buf, count, datatype, world_rank, comm);
