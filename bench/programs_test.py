@@ -138,6 +138,14 @@ class Programs(unittest.TestCase):
                 self.positive(lines, 2)
                 self.assertTrue(all(0 < v <= 1 for line in lines[1::2] for v in line["samples"]), lines)
 
+    def test_an_allreduce_over_threads(self):
+        for ranks, args in ((2, ["--threads", 3, "-m", "8:16"]), (3, ["--threads", 1, "-m", "64"])):
+            lines = self.bench(ranks, "thread-allreduce", *args)
+            each = len(lines) // 3
+            self.assertEqual([line["test"] for line in lines],
+                             [name for name in ("fold, one allreduce", "fold, an allreduce each", "endpoints") for _ in range(each)])
+            self.positive(lines, 2)
+
     def test_startup(self):
         lines = self.bench(3, "startup")
         self.assertEqual([line["test"] for line in lines], ["init", "finalize"])

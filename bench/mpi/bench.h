@@ -1,6 +1,6 @@
 /* What every test of weft-bench shares: the options, the clock, buffers that are really rewritten, and the output.
  * Included by the files of bench/mpi, bench/part and apps; plain C11 on mpi.h, so that one binary runs on every standard-ABI library.
- * No locks: each rank is one thread, but in threads.c. */
+ * No locks: each rank is one thread, but in threads.c and threads_coll.c. */
 #ifndef WEFT_BENCH_H
 #define WEFT_BENCH_H
 
@@ -126,6 +126,7 @@ int run_coll(const World *w);
 int run_communicators(const World *w);
 int run_thread_rate(const World *w);
 int run_thread_latency(const World *w);
+int run_thread_allreduce(const World *w);
 int run_allocate(const World *w);
 int run_rma(const World *w);
 int run_rma_malloc(const World *w);
