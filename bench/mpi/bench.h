@@ -103,6 +103,9 @@ bool over(Window *t, int64_t done);
 typedef double Cell(const World *w, size_t bytes, double limit_s);
 void measure_cells(const World *w, const char *name, Cell *cell, size_t bytes, const char *unit, bool pairs);
 
+/* Of Weft alone: null in other libraries. */
+int MPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]) __attribute__((weak));
+
 int run_latency(const World *w);
 int run_after(const World *w);
 int run_variants(const World *w);
@@ -130,6 +133,7 @@ int run_thread_allreduce(const World *w);
 int run_allocate(const World *w);
 int run_rma(const World *w);
 int run_rma_malloc(const World *w);
+int run_lanes(const World *w);
 int run_startup(const World *w);
 void report_startup(const World *w, double finalize_ms);
 

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of Weft alone: null in other libraries. */
-int MPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]) __attribute__((weak));
-
 enum Way { one_call, call_each, endpoints, ways };
 static const char *const names[ways] = {"fold, one allreduce", "fold, an allreduce each", "endpoints"};
 
