@@ -138,6 +138,19 @@ class Programs(unittest.TestCase):
                 self.positive(lines, 2)
                 self.assertTrue(all(0 < v <= 1 for line in lines[1::2] for v in line["samples"]), lines)
 
+    def test_memory_of_lanes(self):
+        lines = self.bench(2, "lanes")
+        self.assertEqual([line["test"] for line in lines], [f"{of}, {kind}" for of in ("a communicator", "and a peer by it", "a pair of endpoints")
+                                                             for kind in ("private", "shared")])
+
+    def test_an_allreduce_over_threads(self):
+        for ranks, args in ((2, ["--threads", 3, "-m", "8:16"]), (3, ["--threads", 1, "-m", "64"])):
+            lines = self.bench(ranks, "thread-allreduce", *args)
+            each = len(lines) // 3
+            self.assertEqual([line["test"] for line in lines],
+                             [name for name in ("fold, one allreduce", "fold, an allreduce each", "endpoints") for _ in range(each)])
+            self.positive(lines, 2)
+
     def test_startup(self):
         lines = self.bench(3, "startup")
         self.assertEqual([line["test"] for line in lines], ["init", "finalize"])

@@ -27,6 +27,19 @@ int weft_setting(int index, const char **name, char *value, const char **origin,
 int MPIX_Comm_node_rank(MPI_Comm comm, int rank, int *node_rank);
 int PMPIX_Comm_node_rank(MPI_Comm comm, int rank, int *node_rank);
 
+/* Endpoints (docs/lanes.md): a communicator in which each process has as many ranks as it asks for, one for each of its threads, say.
+   `num_ep` may differ from process to process, and may be 0; `out_handles` gets a handle for each of the caller's ranks, which follow
+   each other in the order of the processes in `parent`. A handle is used as any communicator is, by one rank: its sends come from that
+   rank, its receives and probes, with wildcards too, meet what is sent to it, and in collectives it takes part for it; so threads may be
+   in one collective at once, each by another handle, and must be, or none of them returns. Ranks of one process talk to each other as to
+   any other. Each handle is freed on its own (MPI_Comm_free). Endpoints lie on different lanes while there are lanes.
+   Collective over `parent`, an intracommunicator of processes; `info` may be MPI_INFO_NULL, and no key is known. MPI_Comm_dup is
+   collective over the endpoints. What makes something of processes raises MPI_ERR_UNSUPPORTED_OPERATION on such a communicator:
+   MPI_Comm_group, MPI_Comm_idup, all other calls that create communicators, windows, topologies. Thread-safe, as the
+   thread level allows; several threads at once need MPI_THREAD_MULTIPLE. */
+int MPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]);
+int PMPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]);
+
 /* Ownership passing (docs/ownership.md): buffers that are handed from rank to rank instead of being copied. A buffer has one owner,
    and only the owner may touch it. Gives and takes match as sends and receives do, with each other and with ordinary ones, in order.
    `*ptr` is the pointer to a buffer, of any type. Errors are raised on `comm`, or on MPI_COMM_SELF where there is none. Thread-safe, as
@@ -56,7 +69,8 @@ int OPI_Itake(void **ptr, int count, MPI_Datatype datatype, int rank, int tag, M
 
 /* MPI_Isend to a process named by its rank in MPI_COMM_WORLD (MPI_Group_translate_ranks, once). The receiver sees the sender's rank in
    `comm`, as ever. Error: MPI_ERR_RANK for a process that `comm` cannot send to; of groups that are no run of ranks such a process is
-   found by builds with WEFT_CHECK_HANDLES alone where the message is sent at once. MPI_PROC_NULL is allowed. */
+   found by builds with WEFT_CHECK_HANDLES alone where the message is sent at once. MPI_ERR_COMM on a communicator of endpoints, or of
+   several lanes (docs/lanes.md), which the caller promises `comm` is not. MPI_PROC_NULL is allowed. */
 int MPIX_Isend_global(const void *buf, int count, MPI_Datatype datatype, int world_rank, int tag, MPI_Comm comm, MPI_Request *request);
 int PMPIX_Isend_global(const void *buf, int count, MPI_Datatype datatype, int world_rank, int tag, MPI_Comm comm, MPI_Request *request);
 

@@ -1,6 +1,6 @@
 /* What every test of weft-bench shares: the options, the clock, buffers that are really rewritten, and the output.
  * Included by the files of bench/mpi, bench/part and apps; plain C11 on mpi.h, so that one binary runs on every standard-ABI library.
- * No locks: each rank is one thread, but in threads.c. */
+ * No locks: each rank is one thread, but in threads.c and threads_coll.c. */
 #ifndef WEFT_BENCH_H
 #define WEFT_BENCH_H
 
@@ -103,6 +103,9 @@ bool over(Window *t, int64_t done);
 typedef double Cell(const World *w, size_t bytes, double limit_s);
 void measure_cells(const World *w, const char *name, Cell *cell, size_t bytes, const char *unit, bool pairs);
 
+/* Of Weft alone: null in other libraries. */
+int MPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]) __attribute__((weak));
+
 int run_latency(const World *w);
 int run_after(const World *w);
 int run_variants(const World *w);
@@ -126,9 +129,11 @@ int run_coll(const World *w);
 int run_communicators(const World *w);
 int run_thread_rate(const World *w);
 int run_thread_latency(const World *w);
+int run_thread_allreduce(const World *w);
 int run_allocate(const World *w);
 int run_rma(const World *w);
 int run_rma_malloc(const World *w);
+int run_lanes(const World *w);
 int run_startup(const World *w);
 void report_startup(const World *w, double finalize_ms);
 

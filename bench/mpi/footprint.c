@@ -91,6 +91,52 @@ int run_windows(const World *w)
     return 0;
 }
 
+static double anonymous_mb(void) { return field_mb("/proc/self/smaps_rollup", "Pss_Anon:"); }
+
+/* Rank 0's growth of private and of shared memory since `before`, by `count` things, in KB for each of them; `before` is set anew. */
+static void report_growth(const World *w, const char *what, int count, double before[2])
+{
+    for (int shared = 0; shared <= 1; shared++) {
+        double *now = gather(w, shared ? shared_mb : anonymous_mb), grown = (now[0] - before[shared]) * 1e3 / count;
+        char name[80];
+        snprintf(name, sizeof name, "%s, %s", what, shared ? "shared" : "private");
+        if (before[shared] > 0)
+            report(w, name, 0, "KB", &grown, 1, NULL);
+        before[shared] = now[0];
+        free(now);
+    }
+}
+
+/* What communicators of a process with threads take that have lanes of their own (15 of them in Weft, beside the root lane): when they
+ * are made, and when every rank has sent 8 B to every other by each; then what a pair of endpoints takes (weft.h). */
+int run_lanes(const World *w)
+{
+    enum { count = 15, endpoints = 64 };
+    MPI_Comm comms[count], ep[endpoints];
+    int64_t out = 0, in = 0;
+    double before[2] = {0, 0};
+    reach_normal_state(w);
+    report_growth(w, "", 1, before);
+    for (int i = 0; i < count; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    report_growth(w, "a communicator", count, before);
+    for (int i = 0; i < count; i++)
+        for (int distance = 1; distance < w->size; distance++)
+            MPI_Sendrecv(&out, 8, MPI_BYTE, (w->rank + distance) % w->size, 6, &in, 8, MPI_BYTE, (w->rank + w->size - distance) % w->size, 6, comms[i],
+                         MPI_STATUS_IGNORE);
+    if (w->size > 1)
+        report_growth(w, "and a peer by it", count * (w->size - 1), before);
+    if (MPIX_Comm_create_endpoints) {
+        MPIX_Comm_create_endpoints(MPI_COMM_WORLD, endpoints, MPI_INFO_NULL, ep);
+        report_growth(w, "a pair of endpoints", endpoints * endpoints, before);
+        for (int i = 0; i < endpoints; i++)
+            MPI_Comm_free(&ep[i]);
+    }
+    for (int i = 0; i < count; i++)
+        MPI_Comm_free(&comms[i]);
+    return 0;
+}
+
 static double all_mb(void) { return pss_mb() + tables_mb(); }
 
 double job_mb(const World *w)

@@ -33,12 +33,14 @@ static const Test tests[] = {
     {"busy", -2, run_busy, "pingpong, flood, allreduce, halo and sendrecv, one after another", 300, 50},
     {"depth", 2, run_depth, "8 B latency behind 1 to 10^5 posted receives or unexpected messages", 5, 5},
     {"footprint", -1, run_footprint, "memory per rank after messages with every peer", 5, 5},
+    {"lanes", -1, run_lanes, "memory of communicators with lanes of their own, and of endpoints", 5, 5},
     {"windows", -2, run_windows, "shared memory per rank after 32 messages of 16 KiB (-m) to every peer at once", 5, 5},
     {"alltoall", -2, run_alltoall, "memory of all ranks after 8 B from each to each", 5, 5},
     {"coll", -2, run_coll, "collective operations by size (--ops, --form, --starts)", 5, 5},
     {"communicators", -2, run_communicators, "10^4 communicators: dup and free, with and without an allreduce on each", 5, 5},
     {"thread-rate", -2, run_thread_rate, "messages per second of pairs of threads, windows of messages", 200, 50},
     {"thread-latency", -2, run_thread_latency, "ping-pong of pairs of threads at once", 200, 50},
+    {"thread-allreduce", -2, run_thread_allreduce, "an allreduce over all threads of all ranks: folded first, or by endpoints", 50, 0},
     {"allocate", -1, run_allocate, "malloc and free of 16 to 1024 B, by one thread, by two, and freed by another", 5, 5},
     {"rma", 2, run_rma, "put, get, atomics and locks of an allocated window, beside bare loads and stores", 5, 5},
     {"rma-malloc", 2, run_rma_malloc, "the same for a window on memory of malloc", 5, 5},
@@ -195,7 +197,7 @@ static const Test *test_named(const char *name)
 /* Whether a test asks for MPI_THREAD_MULTIPLE where the command line does not say. */
 static bool threaded(const Test *t)
 {
-    return t && (t->run == run_thread_rate || t->run == run_thread_latency || t->run == run_startup);
+    return t && (t->run == run_thread_rate || t->run == run_thread_latency || t->run == run_thread_allreduce || t->run == run_lanes || t->run == run_startup);
 }
 
 static void start_mpi(World *w, const Test *t, int *argc, char ***argv)

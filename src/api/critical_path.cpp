@@ -70,23 +70,26 @@ WEFT_INLINE bool good(const Message& m) {
            bindings::good_buffer(m.buffer.base, m.buffer.count, m.buffer.type);
 }
 
-// Whether `c` can send to that rank of MPI_COMM_WORLD. A member of a group that is listed is looked up in checking builds alone: what
-// is none then fails in the slow path, or its message is never received.
-WEFT_INLINE bool reaches(const Process& p, const obj::Comm& c, int world_rank) {
+// Whether `c` can send to that rank of MPI_COMM_WORLD by that rank's route: not if it has several lanes, or is of endpoints. A member of a
+// group that is listed is looked up in checking builds alone: what is none then fails in the slow path, or its message is never received.
+// `fixed`: it is one of MPIX_COMM_1 to 4, which have one lane.
+WEFT_INLINE bool reaches(const Process& p, const obj::Comm& c, int world_rank, bool fixed = false) {
     if (WEFT_UNLIKELY(static_cast<uint32_t>(world_rank) >= static_cast<uint32_t>(p.world.size))) return world_rank == obj::proc_null;
     const obj::Group& g = c.is_inter() ? *c.remote_group : *c.group;
-    if (WEFT_LIKELY(g.ranks == nullptr)) return static_cast<uint32_t>(world_rank - g.first) < static_cast<uint32_t>(g.size);
-    return !WEFT_CHECK_HANDLES || obj::rank_of(g, world_rank) != obj::undefined;
+    const uint32_t peers = fixed ? static_cast<uint32_t>(g.size) : c.direct_peers;
+    if (WEFT_LIKELY(g.ranks == nullptr && static_cast<uint32_t>(world_rank - g.first) < peers)) return true;
+    return g.ranks != nullptr && c.branches == nullptr && (!WEFT_CHECK_HANDLES || obj::rank_of(g, world_rank) != obj::undefined);
 }
 
-Err no_member(int world_rank) {
+Err no_member(const obj::Comm& c, int world_rank) {
+    if (c.branches != nullptr) return fail(Err::comm, "the communicator has several lanes, or is of endpoints: ranks of MPI_COMM_WORLD do not tell by which");
     return fail(Err::rank, "rank %d of MPI_COMM_WORLD is no process that the communicator can send to", world_rank);
 }
 
 // The rank in `c` of that rank of MPI_COMM_WORLD.
 Err translate(const obj::Comm& c, int world_rank, int32_t* rank) {
     *rank = world_rank == obj::proc_null ? world_rank : obj::rank_of(c.is_inter() ? *c.remote_group : *c.group, world_rank);
-    return *rank == obj::undefined ? no_member(world_rank) : Err::ok;
+    return *rank == obj::undefined ? no_member(c, world_rank) : Err::ok;
 }
 
 // An argument is wrong: by the rules of all calls, or because of `why`.
@@ -104,7 +107,8 @@ int done(const Function& f, obj::Comm* comm, Err e) { return WEFT_LIKELY(e == Er
 
 WEFT_COLD int reject_global(const void* buf, int count, MPI_Datatype datatype, int world_rank, int tag, MPI_Comm comm, MPI_Request* request) {
     const intptr_t v[] = {word(buf), word(count), word(datatype), word(world_rank), word(tag), word(comm), word(request)};
-    return reject(global_function, v, obj::comm_of(*obj::process, comm), [=] { return no_member(world_rank); });
+    const obj::Comm* c = obj::comm_of(*obj::process, comm);
+    return reject(global_function, v, c, [=] { return no_member(*c, world_rank); });
 }
 
 WEFT_COLD int reject_npn(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -126,7 +130,7 @@ WEFT_COLD int reject_all(const void* buf, int count, MPI_Datatype datatype, int 
     const obj::Comm* c = obj::comm_of(*obj::process, comm);
     const intptr_t v[] = {word(buf), word(count), word(datatype), word(world_rank), word(comm)};
     return reject(all_function, v, c, [=] {
-        return obj::is_fixed(*obj::process, *c) ? no_member(world_rank) : fail(Err::comm, "the communicator is none of MPIX_COMM_1 to MPIX_COMM_4");
+        return obj::is_fixed(*obj::process, *c) ? no_member(*c, world_rank) : fail(Err::comm, "the communicator is none of MPIX_COMM_1 to MPIX_COMM_4");
     });
 }
 
@@ -238,7 +242,7 @@ inline int fast_nomatch(const void* buf, int count, MPI_Datatype datatype, int d
 inline int fast_all(const void* buf, int count, MPI_Datatype datatype, int world_rank, MPI_Comm comm) {
     Process& proc = *obj::process;
     const Message m = message(proc, buf, count, datatype, comm);
-    if (WEFT_CHECKS && WEFT_UNLIKELY(!(good(m) && obj::is_fixed(proc, *m.comm) && world_rank >= 0 && reaches(proc, *m.comm, world_rank))))
+    if (WEFT_CHECKS && WEFT_UNLIKELY(!(good(m) && obj::is_fixed(proc, *m.comm) && world_rank >= 0 && reaches(proc, *m.comm, world_rank, true))))
         return reject_all(buf, count, datatype, world_rank, comm);
     if (WEFT_UNLIKELY(!p2p::send_made(proc, *m.comm, proc.world.routes[world_rank], m.buffer, world_rank)))
         return slow_all(buf, count, datatype, world_rank, comm);

@@ -64,10 +64,16 @@ void describe(const char* function, int code, char* line, int size) {
     _Exit(code > 0 && code < 126 ? code : 1);
 }
 
+// The communicator that the user knows: the front of a branch.
+const obj::Comm* known(const obj::Comm* c) {
+    const obj::Comm* front = c->front.load(std::memory_order_relaxed);
+    return front != nullptr ? front : c;
+}
+
 // Runs a user's error handler, with no lock held.
 void call_user(obj::Errhandler& h, const Served& by, int code) {
     int error = code;
-    MPI_Comm c = by.comm != nullptr ? obj::handle_of(by.comm) : MPI_COMM_SELF;
+    MPI_Comm c = by.comm != nullptr ? obj::handle_of(known(by.comm)) : MPI_COMM_SELF;
     switch (h.target) {
     case obj::Errhandler::comm: h.comm_fn(&c, &error); break;
     case obj::Errhandler::win: { MPI_Win w = obj::handle_of(by.win); h.win_fn(&w, &error); break; }

@@ -5,7 +5,9 @@
 #pragma GCC visibility pop
 
 #include "api/bindings.hpp"
+#include "base/scratch.hpp"
 #include "calls/comms.hpp"
+#include "comm/comm.hpp"
 
 namespace {
 
@@ -18,6 +20,15 @@ const bindings::Arg node_rank_args[] = {
 };
 const bindings::Function node_rank_function = {
     "MPIX_Comm_node_rank", node_rank_args, 3, bindings::Errors::comm, 0, false, true};
+
+const bindings::Arg endpoints_args[] = {
+    {"parent", bindings::ArgKind::comm, bindings::Significant::always, -1, -1, -1},
+    {"num_ep", bindings::ArgKind::nonneg, bindings::Significant::always, -1, -1, -1},
+    {"info", bindings::ArgKind::info, bindings::Significant::always, -1, -1, -1},
+    {"out_handles", bindings::ArgKind::ints_out, bindings::Significant::always, -1, 1, -1, bindings::Length::argument},
+};
+const bindings::Function endpoints_function = {
+    "MPIX_Comm_create_endpoints", endpoints_args, 4, bindings::Errors::comm, 0, false, true};
 
 }  // namespace
 
@@ -37,5 +48,24 @@ int PMPIX_Comm_node_rank(MPI_Comm comm, int rank, int* node_rank) {
     return MPI_SUCCESS;
 }
 int MPIX_Comm_node_rank(MPI_Comm comm, int rank, int* node_rank) __attribute__((weak, alias("PMPIX_Comm_node_rank")));
+
+
+int PMPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]) {
+    obj::Process& proc = *obj::process;
+    obj::Comm* parent_ = obj::comm_of(proc, parent);
+    const bool good = bindings::good<Kind::comm>(parent_) && num_ep >= 0 && bindings::good_or_null(obj::info_of(proc, info)) &&
+                      bindings::good_array(out_handles, num_ep);
+    if (WEFT_CHECKS && WEFT_UNLIKELY(!good)) {
+        const intptr_t v[] = {bindings::word(parent), bindings::word(num_ep), bindings::word(info), bindings::word(out_handles)};
+        return bindings::reject(endpoints_function, v);
+    }
+    Scratch<obj::Comm*> made(num_ep);
+    Err e = made ? comm::create_endpoints(proc, *parent_, num_ep, made.get()) : fail(Err::no_mem, "no memory for %d endpoints", num_ep);
+    if (WEFT_UNLIKELY(e != Err::ok)) return bindings::raise(endpoints_function, parent_, e);
+    for (int i = 0; i < num_ep; i++) out_handles[i] = obj::handle_of(made[i]);
+    return MPI_SUCCESS;
+}
+int MPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[])
+    __attribute__((weak, alias("PMPIX_Comm_create_endpoints")));
 
 }  // extern "C"

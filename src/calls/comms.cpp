@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "obj/branches.hpp"
 #include "obj/group.hpp"
 #include "obj/registry.hpp"
 #include "obj/status.hpp"
@@ -50,8 +51,12 @@ Err comm_compare(Process&, Comm& a, Comm& b, int* result) {
 
 Err comm_set_name(Process& p, Comm& c, const char* name) {
     SpinGuard guard(obj::registry(p).lock);
-    strncpy(c.name, name, sizeof c.name - 1);
-    c.name[sizeof c.name - 1] = 0;
+    const auto give = [name](Comm& to) {
+        strncpy(to.name, name, sizeof to.name - 1);
+        to.name[sizeof to.name - 1] = 0;
+    };
+    give(c);
+    for (int32_t i = 0; c.branches != nullptr && i < c.branches->count; i++) give(*c.branches->at[i]);   // for reports
     return Err::ok;
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/scratch.hpp"
+#include "obj/branches.hpp"
 #include "obj/status.hpp"
 
 namespace weft::calls {
@@ -180,6 +181,7 @@ Err group_free(Process& p, Group** g) {
 }
 
 Err comm_group(Process&, Comm& c, Group** out) {
+    if (obj::has_endpoints(c)) return fail(Err::unsupported, "a communicator of endpoints has no group: processes would be in it several times");
     obj::retain(*c.group);
     *out = c.group;
     return Err::ok;

@@ -33,6 +33,10 @@ Err create(Process&, Comm&, Group&, Comm** out);
 Err create_group(Process&, Comm&, Group&, int tag, Comm** out);
 // `peer` is significant at the local leader only, and may be null elsewhere.
 Err intercomm_create(Process&, Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Comm** out);
+// Err::unsupported for one of endpoints, of which nothing can be made for which each process must be in it once.
+Err check_processes(const Comm&);
+// MPIX_Comm_create_endpoints: `out` has room for `count`.
+Err create_endpoints(Process&, Comm&, int count, Comm** out);
 Err intercomm_merge(Process&, Comm&, int high, Comm** out);
 Err free_comm(Process&, Comm** c);
 Err disconnect(Process&, Comm** c);

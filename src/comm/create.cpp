@@ -53,8 +53,8 @@ bool asks_for_lane(Info* hints) {
 
 }  // namespace
 
-obj::LaneRange lanes_for(Process& p, const Group& members, Info* hints) {
-    if (p.lane_count == 1 || (p.lanes.by_hints && !asks_for_lane(hints))) return {};
+obj::LaneRange lanes_for(Process& p, const Group& members, bool asked) {
+    if (p.lane_count == 1 || (p.lanes.by_hints && !asked)) return {};
     for (int32_t i = 0; i < members.size; i++) {
         int lanes = 0;
         p2p::progress_until(p, [&] { return (lanes = obj::lanes_of(p, members.at(i))) != 0; });
@@ -68,7 +68,7 @@ Err agree_context(Process& p, Comm& c, const Team& team, int32_t tag, uint32_t* 
         uint64_t seal;
         uint32_t id, unused;
     } offer{seal, no_context, 0};
-    const obj::LaneRange lanes = team.rank == 0 && members != nullptr ? lanes_for(p, *members, nullptr) : obj::LaneRange{};
+    const obj::LaneRange lanes = team.rank == 0 && members != nullptr ? lanes_for(p, *members, false) : obj::LaneRange{};
     if (team.rank == 0 && p.contexts.take(&offer.id, lanes) != Err::ok) offer.id = no_context;
     if (Err e = bcast_now(p, c, team, 0, tag, &offer, sizeof offer); e != Err::ok) {
         if (team.rank == 0 && offer.id != no_context) p.contexts.give(offer.id);
@@ -136,13 +136,15 @@ void add_agreement(Schedule& s, Comm& c, Comm& twin) {
 // late, and nobody knows when to make the lane.
 Err draw_contexts(Process& p, Comm& c, Comm& twin, Info* info, bool waits) {
     if (c.rank != 0) return Err::ok;
-    const obj::LaneRange lanes = waits && !c.is_inter() ? lanes_for(p, *c.group, info) : obj::LaneRange{};
+    const obj::LaneRange lanes = waits && !c.is_inter() ? lanes_for(p, *c.group, asks_for_lane(info)) : obj::LaneRange{};
     if (!c.is_inter() || leads(c)) WEFT_TRY(p.contexts.take(&twin.context, lanes));
     if (c.is_inter()) WEFT_TRY(p.contexts.take(&twin.local_comm->context));
     return Err::ok;
 }
 
 Err duplicate(Process& p, Comm& c, Info* info, Comm** out, Request** request) {
+    if (obj::has_endpoints(c)) return request != nullptr ? check_processes(c) : dup_endpoints(p, c, info, out);
+    if (Several wanted; request == nullptr && !c.is_inter() && wants_several(info, &wanted)) return dup_several(p, c, info, wanted, out);
     Schedule* s = nullptr;
     Comm* twin = nullptr;
     WEFT_TRY(coll::open(p, c, request != nullptr ? coll::of_nonblocking : coll::of_sequence, request != nullptr, &s));
@@ -174,6 +176,7 @@ Err idup_with_info(Process& p, Comm& c, Info* info, Comm** out, Request** r) { r
 // --------------------------------------------------------------------------------------------- from a group
 
 Err create_over(Process& p, Comm& parent, Group& group, int32_t tag, Comm** out) {
+    WEFT_TRY(check_processes(parent));
     if (group.rank == obj::undefined || group.size == 0) {
         *out = nullptr;
         return Err::ok;
@@ -198,6 +201,7 @@ Err create(Process& p, Comm& c, Group& group, Comm** out) {
 }
 
 Err create_group(Process& p, Comm& c, Group& group, int tag, Comm** out) {
+    WEFT_TRY(check_processes(c));
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
     if (group.size == 0) {
         *out = nullptr;
@@ -297,6 +301,7 @@ static void fix(Process& p, Comm& made, Comm& to) {
 
 Err dup_to_fixed(Process& p, Comm& c, Comm& to) {
     Comm* made = nullptr;
+    WEFT_TRY(check_processes(c));   // several would become the same
     WEFT_TRY(check_fixed(p, to));
     WEFT_TRY(dup(p, c, &made));
     fix(p, *made, to);
@@ -312,6 +317,7 @@ Err split_to_fixed(Process& p, Comm& c, int color, int key, Comm& to) {
 }
 
 Err split_by(Process& p, Comm& c, int64_t color, int key, Comm** out) {
+    WEFT_TRY(check_processes(c));
     Choice mine{color, key};
     if (c.is_inter()) return split_inter(p, c, mine, out);
     int32_t gather_tag = take_tag(c), agree_tag = take_tag(c);

@@ -155,6 +155,7 @@ Err intercomm_create(Process& p, Comm& local, int local_leader, Comm* peer, int 
 
 Err intercomm_create_sealed(Process& p, Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, uint64_t seal,
                             Comm** out) {
+    WEFT_TRY(check_processes(local));
     if (local.is_inter()) return fail(Err::comm, "the local communicator is an intercommunicator");
     if (local_leader < 0 || local_leader >= local.size)
         return fail(Err::rank, "local leader %d is not in the local communicator of %d", local_leader, local.size);

@@ -98,6 +98,7 @@ Err gather_localities(Process& p, Comm& c, NodeLocality& mine, NodeLocality* all
 
 // Only HW_UNGUIDED needs the locality of all, but a process that passes MPI_UNDEFINED cannot know what the others pass.
 Err split_type(Process& p, Comm& c, int type, int key, Info* info, Comm** out) {
+    WEFT_TRY(check_processes(c));
     int64_t color = obj::undefined;
     NodeLocality mine = own_locality(p);
     switch (type) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "obj/branches.hpp"
 #include "obj/errhandler.hpp"
 #include "obj/group.hpp"
 #include "obj/info.hpp"
@@ -107,6 +108,10 @@ Err init_comm(Process& p, Comm& c, Group* group, Group* remote, uint32_t context
     c.topology = nullptr;
     c.coll = nullptr;
     c.local_comm = nullptr;
+    c.branches = nullptr;
+    c.context_set = nullptr;
+    c.front.store(nullptr, std::memory_order_relaxed);
+    c.direct_peers = static_cast<uint32_t>(c.remote_size);
     c.requestless.store(nullptr, std::memory_order_relaxed);
     c.coll_sequence.store(0, std::memory_order_relaxed);
     c.nonblocking_sequence.store(0, std::memory_order_relaxed);
@@ -139,6 +144,7 @@ void close_comm(Process& p, Comm& c) {
     if (c.coll != nullptr) c.coll->close(p, c, c.coll);
     c.coll = nullptr;
     if (c.local_comm != nullptr) release(*c.local_comm);
+    if (c.branches != nullptr) close_branches(*c.branches);
     release(p, *c.group);
     if (c.remote_group != nullptr) release(p, *c.remote_group);
     if (c.errhandler != nullptr) release(p, *c.errhandler);
@@ -149,7 +155,10 @@ void close_comm(Process& p, Comm& c) {
     c.group = c.remote_group = nullptr;
     c.topology = nullptr;
     c.local_comm = nullptr;
-    p.contexts.give(c.context);
+    if (c.context_set != nullptr) release(p, *c.context_set);
+    else p.contexts.give(c.context);
+    c.branches = nullptr;
+    c.context_set = nullptr;
 }
 
 void release(Comm& c) {

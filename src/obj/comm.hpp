@@ -15,6 +15,8 @@ struct Info;
 struct Group;
 struct Process;
 struct Comm;
+struct Branches;     // obj/branches.hpp
+struct ContextSet;
 }  // namespace weft::obj
 namespace weft::lane { struct Lane; }
 namespace weft::p2p { struct Requestless; }
@@ -22,7 +24,7 @@ namespace weft::obj {
 
 // How one peer is reached; decided once, when the communicator is made.
 struct alignas(16) Route {   // a power of two: routes[] is indexed on every short path
-    enum Way : uint8_t { shm, sock, null_wire, self, nobody, bad };
+    enum Way : uint8_t { shm, sock, null_wire, self, nobody, branch, bad };   // branch: of a front, whose messages go by others (obj/branches.hpp)
     Way way;
     int32_t peer;        // its number in the process's table
     int32_t index;       // on its wire
@@ -57,6 +59,10 @@ struct Comm : Object {
     std::atomic<uint32_t> coll_sequence, nonblocking_sequence;
     std::atomic<p2p::Requestless*> requestless;  // owned by p2p/; null until a send without a request is not complete at once
     void* session;       // null: World Model
+    Branches* branches;  // by which its messages go, if it has several lanes; else null
+    ContextSet* context_set;  // from which its context is, if others have the same; else null
+    std::atomic<Comm*> front; // of a branch, for error handlers; null: none, or it is freed, and operations of the branch are still pending
+    uint32_t direct_peers;    // remote_size, or 0 on a front, whose messages do not go by its own context and lane
     alignas(16) uint64_t nomatch_header[2];  // fixed ones: of an empty message without source and tag, as in wire::Cell
     Comm* all_next;      // the next of those in Process, for life
     struct CommSlab* slab;  // where the others lie

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "handle_numbers.hpp"
+#include "obj/branches.hpp"
 #include "obj/comm.hpp"
 #include "obj/info.hpp"
 #include "obj/process.hpp"
@@ -96,7 +97,12 @@ static Err set_errhandler(Process& p, Errhandler*& place, Errhandler::Target tar
     return Err::ok;
 }
 
-Err set_errhandler(Process& p, Comm& c, Errhandler& e) { return set_errhandler(p, c.errhandler, Errhandler::comm, "communicators", e); }
+Err set_errhandler(Process& p, Comm& c, Errhandler& e) {
+    WEFT_TRY(set_errhandler(p, c.errhandler, Errhandler::comm, "communicators", e));
+    for (int32_t i = 0; c.branches != nullptr && i < c.branches->count; i++)   // the communicators of its requests
+        WEFT_TRY(set_errhandler(p, *c.branches->at[i], e));
+    return Err::ok;
+}
 Err set_errhandler(Process& p, Session& s, Errhandler& e) { return set_errhandler(p, s.errhandler, Errhandler::session, "sessions", e); }
 Err set_errhandler(Process& p, Win& w, Errhandler& e) { return set_errhandler(p, w.errhandler, Errhandler::win, "windows", e); }
 Err set_file_errhandler(Process& p, Errhandler& e) {

@@ -111,7 +111,8 @@ void make_room(LaneGuard& g, Request& r) {
     use_buffer(r, data);
 }
 
-Err give_slow(Process& p, Comm& c, Buffer b, Envelope e) {
+Err give_slow(Process& p, Comm& front, Buffer b, Envelope e) {
+    Comm& c = sender(front, e.rank, e.tag, e.coll);
     Request r{};
     Lane& l = lane_of(p, c, e.tag, Direction::send);
     {
@@ -125,7 +126,8 @@ Err give_slow(Process& p, Comm& c, Buffer b, Envelope e) {
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
 }
 
-Err igive_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+Err igive_slow(Process& p, Comm& front, Buffer b, Envelope e, Request** out) {
+    Comm& c = sender(front, e.rank, e.tag, e.coll);
     LaneGuard g(lane_of(p, c, e.tag, Direction::send));
     WEFT_TRY(check_buffer(g.lane, b.base));
     Request* r = make_request(g, c, b, e.rank, e.tag, 0);
@@ -139,7 +141,10 @@ Err igive_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
     return Err::ok;
 }
 
-Err take_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+Err take_slow(Process& p, Comm& front, Buffer b, Envelope e, Status* s) {
+    Comm* branch = nullptr;
+    WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &branch));
+    Comm& c = *branch;
     WEFT_TRY(check_room(b));
     if (e.rank == obj::proc_null) set_pointer(b.base, nullptr);
     const obj::Route& from = c.routes[e.rank];
@@ -159,7 +164,10 @@ Err take_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
 }
 
-Err itake(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+Err itake(Process& p, Comm& front, Buffer b, Envelope e, Request** out) {
+    Comm* branch = nullptr;
+    WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &branch));
+    Comm& c = *branch;
     WEFT_TRY(check_room(b));
     if (e.rank == obj::proc_null) set_pointer(b.base, nullptr);
     LaneGuard g(lane_of(p, c, e.tag, Direction::receive));

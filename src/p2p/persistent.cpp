@@ -32,7 +32,11 @@ Err start_queued(Process& p, Persistent& r) {
 }
 
 // Inactive. A ready send is a standard one.
-Err init_persistent(Process& p, Comm& c, Buffer b, Envelope e, Persistent::How how, Request** out) {
+Err init_persistent(Process& p, Comm& front, Buffer b, Envelope e, Persistent::How how, Request** out) {
+    Comm* branch = &front;   // of a buffered one too, as the attached buffer is the front's
+    if (how == Persistent::receive) WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &branch));
+    else if (how != Persistent::buffered) branch = &sender(front, e.rank, e.tag, e.coll);
+    Comm& c = *branch;
     LaneGuard g(lane_of(p, c, e.tag, how == Persistent::receive ? Direction::receive : Direction::send));
     auto* r = static_cast<Persistent*>(g.lane.persistent_pool.take());
     if (r == nullptr) return fail(Err::no_mem, "no memory for a persistent request");

@@ -52,7 +52,24 @@ void start_receive(LaneGuard& g, Request& r) {
     }
 }
 
+// On a front: by the branch, whose short path has not been tried.
+[[gnu::noinline]] static Err recv_by_branch(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+    Comm* branch = nullptr;
+    WEFT_TRY(find_receiver(c, e.rank, e.tag, e.coll, &branch));
+    if (recv_inline(p, *branch, b, e, s)) return Err::ok;
+    Request* r = nullptr;   // and not recv_slow(), which link-time optimisation takes into its only caller
+    WEFT_TRY(irecv(p, *branch, b, e, &r));
+    wait(p, *r);
+    return finish(p, *r, s);
+}
+[[gnu::noinline]] static Err irecv_by_branch(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+    Comm* branch = nullptr;
+    WEFT_TRY(find_receiver(c, e.rank, e.tag, e.coll, &branch));
+    return irecv(p, *branch, b, e, out);
+}
+
 Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
+    if (WEFT_UNLIKELY(c.branches != nullptr)) return irecv_by_branch(p, c, b, e, out);
     LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
     Request* r = make_request(g, c, b, e.rank, e.tag, static_cast<uint16_t>(e.coll | Request::is_recv));
     if (r == nullptr) return fail(Err::no_mem, "no memory for a request");
@@ -63,6 +80,7 @@ Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
 
 Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
+    if (WEFT_UNLIKELY(from.way != obj::Route::shm) && c.branches != nullptr) return recv_by_branch(p, c, b, e, s);
     Request r{};
     prepare(r, c, b, e.rank, e.tag, e.coll | Request::is_recv);
     Lane& l = lane_of(p, c, e.tag, Direction::receive);
@@ -118,19 +136,23 @@ static Err look(Process& p, Comm& c, Envelope e, bool* found, Status* s, Round* 
     return Err::ok;
 }
 
-Err iprobe(Process& p, Comm& c, Envelope e, bool* found, Status* s) {
-    const Probing told(c, e);
-    return look(p, c, e, found, s, progress_once);
+Err iprobe(Process& p, Comm& front, Envelope e, bool* found, Status* s) {
+    Comm* c = nullptr;
+    WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &c));
+    const Probing told(*c, e);
+    return look(p, *c, e, found, s, progress_once);
 }
 
-Err probe(Process& p, Comm& c, Envelope e, Status* s) {
-    const Probing told(c, e);
+Err probe(Process& p, Comm& front, Envelope e, Status* s) {
+    Comm* c = nullptr;
+    WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &c));
+    const Probing told(*c, e);
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {
-        err = look(p, c, e, &found, s, progress_all);
+        err = look(p, *c, e, &found, s, progress_all);
         return found || err != Err::ok;
-    }, nullptr, Home{c.lane, true});
+    }, nullptr, Home{c->lane, true});
     return err;
 }
 
@@ -190,19 +212,28 @@ static Err match(Process& p, Comm& c, Envelope e, bool* found, Message** out, St
     return Err::ok;
 }
 
-Err improbe(Process& p, Comm& c, Envelope e, bool* found, Message** out, Status* s) {
-    const Probing told(c, e);
-    return match(p, c, e, found, out, s, progress_once);
+Err improbe(Process& p, Comm& front, Envelope e, bool* found, Message** out, Status* s) {
+    if ((*out = match_next(p, front, e, s)) != nullptr) {
+        *found = true;
+        return Err::ok;
+    }
+    Comm* c = nullptr;
+    WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &c));
+    const Probing told(*c, e);
+    return match(p, *c, e, found, out, s, progress_once);
 }
 
-Err mprobe(Process& p, Comm& c, Envelope e, Message** out, Status* s) {
-    const Probing told(c, e);
+Err mprobe(Process& p, Comm& front, Envelope e, Message** out, Status* s) {
+    if ((*out = match_next(p, front, e, s)) != nullptr) return Err::ok;
+    Comm* c = nullptr;
+    WEFT_TRY(receiver(front, e.rank, e.tag, e.coll, &c));
+    const Probing told(*c, e);
     bool found = false;
     Err err = Err::ok;
     progress_until(p, [&] {
-        err = match(p, c, e, &found, out, s, progress_all);
+        err = match(p, *c, e, &found, out, s, progress_all);
         return found || err != Err::ok;
-    }, nullptr, Home{c.lane, true});
+    }, nullptr, Home{c->lane, true});
     return err;
 }
 

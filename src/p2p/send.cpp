@@ -22,6 +22,7 @@ Protocol choose(Lane& l, const obj::Route& to, const Buffer& b, int64_t bytes, b
     case obj::Route::self:
         return !sync && (call == Call::blocking || bytes <= l.limits.eager_max) ? Protocol::self : Protocol::self_kept;
     case obj::Route::nobody: return Protocol::nobody;
+    case obj::Route::branch:   // only its branches are asked
     case obj::Route::bad: return Protocol::bad;
     }
     if (call != Call::queue && !l.peers[to.peer].pending.empty()) return Protocol::queued;
@@ -87,7 +88,16 @@ Err no_such_rank(int32_t rank) { return fail(Err::rank, "rank %d cannot be sent 
 
 }  // namespace
 
+// On a front: by the branch, whose short path has not been tried.
+[[gnu::noinline]] static Err send_by_branch(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
+    return send(p, sender(c, e.rank, e.tag, e.coll), b, e, m);
+}
+[[gnu::noinline]] static Err isend_by_branch(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {
+    return isend(p, sender(c, e.rank, e.tag, e.coll), b, e, m, out);
+}
+
 Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
+    if (WEFT_UNLIKELY(c.branches != nullptr)) return send_by_branch(p, c, b, e, m);
     const obj::Route& to = c.routes[e.rank];
     const int64_t bytes = b.bytes();
     Request r{};
@@ -108,6 +118,7 @@ Err send_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m) {
 }
 
 Err isend_slow(Process& p, Comm& c, Buffer b, Envelope e, Mode m, Request** out) {
+    if (WEFT_UNLIKELY(c.branches != nullptr)) return isend_by_branch(p, c, b, e, m, out);
     const obj::Route& to = c.routes[e.rank];
     const int64_t bytes = b.bytes();
     LaneGuard g(lane_of(p, c, e.tag, Direction::send));

@@ -107,6 +107,7 @@ Err attach(Process& p, Comm& c, obj::Group& group, int ndims, const int* dims, c
 
 Err cart_create(Process& p, Comm& c, int ndims, const int* dims, const int* periods, int reorder, Comm** out) {
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
+    WEFT_TRY(comm::check_processes(c));
     int32_t size = 0, tag = comm::take_tag(c);
     WEFT_TRY(places(ndims, dims, c.size, &size));
     Scratch<Edge> edges(int64_t{size} * ndims);

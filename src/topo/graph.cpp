@@ -61,6 +61,7 @@ void edge_range(const Topology& t, int32_t rank, int32_t* first, int32_t* last) 
 }  // namespace
 
 Err graph_create(Process& p, Comm& c, int nnodes, const int* index, const int* edges, int reorder, Comm** out) {
+    WEFT_TRY(comm::check_processes(c));
     int32_t tag = comm::take_tag(c);
     WEFT_TRY(check_graph(c, nnodes, index, edges));
     int64_t n = nnodes > 0 && reorder != 0 ? index[nnodes - 1] : 0;
@@ -253,6 +254,7 @@ Err dist_graph_create_adjacent(Process& p, Comm& c, int indegree, const int* sou
                                int outdegree, const int* destinations, const int* destination_weights, Info*,
                                int reorder, Comm** out) {
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
+    WEFT_TRY(comm::check_processes(c));
     int32_t tag = comm::take_tag(c);
     WEFT_TRY(check_peers(indegree, sources, c.size));
     WEFT_TRY(check_peers(outdegree, destinations, c.size));
@@ -278,6 +280,7 @@ Err dist_graph_create_adjacent(Process& p, Comm& c, int indegree, const int* sou
 Err dist_graph_create(Process& p, Comm& c, int n, const int* sources, const int* degrees, const int* destinations,
                       const int* weights, Info*, int reorder, Comm** out) {
     if (c.is_inter()) return fail(Err::comm, "the communicator is an intercommunicator");
+    WEFT_TRY(comm::check_processes(c));
     int32_t tag = comm::take_tag(c);
     WEFT_TRY(check_peers(n, sources, c.size));
     int64_t named = 0;

@@ -6,8 +6,10 @@
 //   sleep              threads that sleep are woken by what any of their lanes brings
 //   hints              which lanes communicators get with WEFT_LANES=hints
 //   levels             ranks of different thread levels
+//   tags               one communicator with several lanes, among which tags or ranks choose, as hints say
 #include <pthread.h>
 #include <stdatomic.h>
+#include <weft.h>
 
 #include "check.h"
 
@@ -342,6 +344,154 @@ static void hints(void) {
         if (asked[i] != MPI_COMM_NULL) MPI_Comm_free(&asked[i]);
 }
 
+// -------------------------------------------------------------------------------------------------------------- tags
+
+// A duplicate of MPI_COMM_WORLD with several lanes: pairs of a key and a value, up to a null.
+static MPI_Comm several(const char* const hints[][2]) {
+    MPI_Comm made;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    for (int i = 0; hints[i][0]; i++) MPI_Info_set(info, hints[i][0], hints[i][1]);
+    OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &made));
+    MPI_Info_free(&info);
+    return made;
+}
+
+// Whether the communicator tells that value; null: that it tells none.
+static void tells(MPI_Comm comm, const char* key, const char* want) {
+    MPI_Info told;
+    char value[128] = "";
+    int there, room = sizeof value;
+    MPI_Comm_get_info(comm, &told);
+    MPI_Info_get_string(told, key, &room, value, &there);
+    MPI_Info_free(&told);
+    CHECK(there == (want != NULL) && (!want || strcmp(value, want) == 0), "%s is %s", key, value);
+}
+
+// Whether it tells so many lanes: other ones under WEFT_LANES=hints, as long as there are any, and none of them the root lane.
+static void tells_lanes(MPI_Comm comm, int want) {
+    MPI_Info told;
+    char value[128] = "", *end = value;
+    int there, room = sizeof value, n = 0;
+    unsigned used = 0;
+    MPI_Comm_get_info(comm, &told);
+    MPI_Info_get_string(told, "weft_lane", &room, value, &there);
+    MPI_Info_free(&told);
+    for (; there && *end; n++) {
+        const long lane = strtol(end, &end, 10);
+        CHECK(lane >= 0 && lane < 16 && (*end == ',' || *end == 0), "lanes %s", value);
+        used |= 1u << lane;
+        end += *end == ',';
+    }
+    CHECK(n == want, "lanes %s", value);
+    const char* how = getenv("WEFT_LANES");
+    if (how && strcmp(how, "hints") == 0 && used != 1) CHECK(__builtin_popcount(used) == want && !(used & 1), "lanes %s", value);
+}
+
+static MPI_Comm shared;
+enum { vcis = threads, app_bits = 12, vci_bits = 5 };
+// As in the programs for which these hints were thought out: the sender's thread, the receiver's thread, the program's own tag.
+static int tag_of(int from, int to, int app) { return from << (app_bits + vci_bits) | to << app_bits | app; }
+
+// Every thread exchanges messages with every thread of every rank, by tags alone; the receives are posted in another order.
+static void by_tags(int me) {
+    enum { each = 20 };
+    for (int r = 0; r < size; r++)
+        for (int t = 0; t < threads; t++) {
+            int out[each], in[each];
+            MPI_Request request[2 * each];
+            const int to = (me + t) % threads, from = (me + threads - t) % threads;
+            for (int i = each - 1; i >= 0; i--)
+                OK(MPI_Irecv(&in[i], 1, MPI_INT, r, tag_of(from, me, i), shared, &request[i]));
+            for (int i = 0; i < each; i++) {
+                out[i] = rank * 1000 + me * 100 + i;
+                OK((i % 3 ? MPI_Isend : MPI_Issend)(&out[i], 1, MPI_INT, r, tag_of(me, to, i), shared, &request[each + i]));
+            }
+            OK(MPI_Waitall(2 * each, request, MPI_STATUSES_IGNORE));
+            for (int i = 0; i < each; i++) CHECK(in[i] == r * 1000 + from * 100 + i, "%d from thread %d of %d", in[i], from, r);
+        }
+}
+
+// The other calls, and what is no message of the user's, on a communicator of several lanes.
+static void other_calls(MPI_Comm comm) {
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    for (int tag = 0; tag < 40; tag += 3) {
+        MPI_Request request;
+        MPI_Message message;
+        MPI_Status s;
+        int out = rank + tag, in = -1, all = -1;
+        OK(MPI_Isend(&out, 1, MPI_INT, right, tag, comm, &request));
+        if (tag % 2) {
+            OK(MPI_Probe(left, tag, comm, &s));
+            OK(MPI_Recv(&in, 1, MPI_INT, left, tag, comm, &s));
+        } else {
+            OK(MPI_Mprobe(left, tag, comm, &message, &s));
+            OK(MPI_Mrecv(&in, 1, MPI_INT, &message, &s));
+        }
+        CHECK(in == left + tag && s.MPI_SOURCE == left && s.MPI_TAG == tag, "%d from %d with tag %d", in, s.MPI_SOURCE, s.MPI_TAG);
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        OK(MPI_Allreduce(&out, &all, 1, MPI_INT, MPI_SUM, comm));
+        CHECK(all == size * (size - 1) / 2 + size * tag, "sum %d", all);
+    }
+    MPI_Win win;
+    int *part, there = -1;
+    OK(MPI_Win_allocate(sizeof *part, sizeof *part, MPI_INFO_NULL, comm, &part, &win));
+    *part = rank;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Get(&there, 1, MPI_INT, right, 0, 1, MPI_INT, win));
+    OK(MPI_Win_fence(0, win));
+    CHECK(there == right, "%d", there);
+    OK(MPI_Win_free(&win));
+    MPI_Comm half;
+    OK(MPI_Comm_split(comm, rank % 2, 0, &half));
+    OK(MPI_Barrier(half));
+    OK(MPI_Comm_free(&half));
+}
+
+static void tags(void) {
+    static const char* const layout[][2] = {{"mpi_num_vcis", "4"}, {"mpi_assert_no_any_tag", "true"}, {"mpi_assert_no_any_source", "true"},
+        {"mpi_assert_tag_based_parallelism", "true"}, {"mpi_num_tag_bits_for_vci", "5"}, {"mpi_num_tag_bits_for_app", "12"}, {NULL, NULL}};
+    static const char* const plain[][2] = {{"mpi_num_vcis", "3"}, {"mpi_assert_no_any_tag", "true"}, {NULL, NULL}};
+    static const char* const source[][2] = {{"mpi_num_vcis", "3"}, {"mpi_assert_no_any_source", "true"}, {NULL, NULL}};
+    static const char* const too_long[][2] = {{"mpi_num_vcis", "3"}, {"mpi_assert_no_any_tag", "true"}, {"mpi_assert_tag_based_parallelism", "true"},
+        {"mpi_num_tag_bits_for_vci", "12"}, {"mpi_num_tag_bits_for_app", "12"}, {NULL, NULL}};
+    static const char* const unpromised[][2] = {{"mpi_num_vcis", "3"}, {"mpi_assert_allow_overtaking", "true"}, {NULL, NULL}};
+    int value = 0;
+    shared = several(layout);
+    tells(shared, "mpi_num_vcis", "4");
+    tells(shared, "weft_lane_by", "tag");
+    tells(shared, "mpi_assert_no_any_tag", "true");
+    all(threads, by_tags);
+    other_calls(shared);
+    MPI_Comm_set_errhandler(shared, MPI_ERRORS_RETURN);
+    FAILS(MPI_ERR_TAG, MPI_Recv(&value, 1, MPI_INT, 0, MPI_ANY_TAG, shared, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_TAG, MPI_Probe(0, MPI_ANY_TAG, shared, MPI_STATUS_IGNORE));
+    OK(MPI_Recv(&value, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, shared, MPI_STATUS_IGNORE));
+    MPI_Request request;
+    FAILS(MPI_ERR_COMM, MPIX_Isend_global(&value, 1, MPI_INT, rank, 1, shared, &request));
+    tells_lanes(shared, 4);
+    MPI_Comm_free(&shared);
+    shared = several(plain);
+    tells(shared, "mpi_num_vcis", "3");
+    other_calls(shared);
+    OK(MPI_Barrier(shared));
+    MPI_Comm_free(&shared);
+    shared = several(source);
+    tells(shared, "weft_lane_by", "source");
+    other_calls(shared);
+    MPI_Comm_set_errhandler(shared, MPI_ERRORS_RETURN);
+    FAILS(MPI_ERR_RANK, MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 1, shared, MPI_STATUS_IGNORE));
+    MPI_Comm_free(&shared);
+    const char* const (*const one_lane[])[2] = {too_long, unpromised};
+    for (int i = 0; i < 2; i++) {
+        shared = several(one_lane[i]);
+        tells(shared, "mpi_num_vcis", NULL);
+        tells(shared, "weft_lane_by", NULL);
+        other_calls(shared);
+        MPI_Comm_free(&shared);
+    }
+}
+
 int main(int argc, char** argv) {
     const char* what = argc > 1 ? argv[1] : "fuzz";
     const char* launched = getenv("WEFT_RANK");
@@ -362,6 +512,8 @@ int main(int argc, char** argv) {
         levels();
     } else if (strcmp(what, "hints") == 0) {
         hints();
+    } else if (strcmp(what, "tags") == 0) {
+        tags();
     } else {
         CHECK(size <= most_ranks, "at most %d ranks", most_ranks);
         all(threads, fuzz);
