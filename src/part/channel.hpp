@@ -13,6 +13,8 @@
 #include "part/board.hpp"
 #include "type/type.hpp"
 
+namespace weft::obj { struct Info; }
+
 namespace weft::part {
 
 using obj::Comm;
@@ -40,12 +42,13 @@ struct Channel {
     uint32_t mark;                     // start: what MPI_Pready stores; of a partition in place
     uint32_t epoch;                    // start
     const std::atomic<uint32_t>* gate; // sender, start: is `epoch` as soon as MPI_Pready may copy
-    char* into;                        // sender, start: where to
+    char* into;                        // sender, start: where to; receiver: of small staged ones, if alike(); or null
     char* row;                         // sender: start; receiver: with release of `posted`
     Board* board;
-    uint64_t stride;                   // of the row
-    const char* from;                  // sender: its own, if it is dense
+    uint64_t stride;                   // of the row, and of `marks`
+    const char* from;                  // sender: its own, if it is dense; receiver: what is staged
     uint64_t bytes;                    // of one of its own partitions
+    uint64_t step;                     // from one partition to the next: sender, start: where they are copied to; receiver: staged
     const std::atomic<uint32_t>* polled;  // sender, start: 0 where the receiver must be woken
     const std::atomic<uint32_t>* sleepers;  // sender: threads of this rank
 
@@ -68,12 +71,14 @@ struct Channel {
     std::atomic<bool> active;
     std::atomic<uint8_t> busy;         // whoever holds it may drive the channel
     int32_t cursor;                    // all parts before it have left or arrived
+    std::atomic<uint32_t> misses;      // receiver: looks that found nothing; a hint, so no thread minds a lost one
     int32_t probe;                     // receiver: the part looked at last besides
     int64_t awaited;                   // receiver: what the board was told last; -1: nothing in this epoch
+    bool awaits_any;                   // receiver: whichever partition comes, somebody can go on
 
-    // Sender: 2 x epoch for a partition that is ready but waits for the receiver, plus 1 for one that has left but is not on the board;
-    // how many wait.
-    std::atomic<uint32_t>* marks;
+    // Sender: what it has done with each partition, as a row of marks of its own: it never reads the board's, whose lines the receiver
+    // looks at. And how many wait for the receiver.
+    char* marks;
     std::atomic<int32_t> held;
     // Receiver: 2 x epoch while a staged part is copied, plus 1 when it has been.
     std::atomic<uint32_t>* landed;
@@ -92,15 +97,19 @@ struct Channel {
     bool native() const { return board != nullptr && way.load(std::memory_order_relaxed) != Way::messages; }
 };
 
+struct Collective;
+
 // Every channel that progress must drive: those whose setup is on its way, or whose partitions are messages or held.
 struct Engine {
     os::SpinLock lock;
     Channel *first, *last;
+    Collective* collectives;        // all that are active
     Board* boards;                  // of channels that are gone, until their receivers close them
     std::atomic<int32_t> next_tag;
     std::atomic<uint8_t> matching;  // whoever holds it takes setups
     int64_t gather;                 // bytes of a message that gathers partitions; WEFT_POLICY
     bool boards_allowed;            // likewise
+    std::atomic<bool> drives_collectives;  // progress does
 };
 
 // In the collective context, beside the tags of coll/ (TagSpace there), of which none has both upper bits.
@@ -112,6 +121,9 @@ inline void note(Channel& c, Err e) {
     if (c.error == Err::ok) c.error = e;
 }
 inline Err no_memory() { return fail(Err::no_mem, "no memory for a partitioned message"); }
+
+// Receiver: whether both sides divide the message alike.
+inline bool alike(const Channel& c) { return c.setup.partitions == c.partitions && c.setup.bytes == c.each.bytes(); }
 
 inline bool try_busy(Channel& c) {
     return c.busy.load(std::memory_order_relaxed) == 0 && c.busy.exchange(1, std::memory_order_acquire) == 0;
@@ -129,6 +141,18 @@ inline Buffer whole(const Channel& c) { return {c.each.base, c.each.count * c.pa
 
 // Adds a channel to the list, if it is not there. Any thread.
 void append(Engine&, Channel&);
+
+// part.cpp: what collectives are built from. Their tags are their own, below those of users.
+Engine* engine_of(Process&);         // null: no memory
+Err make_sender(Process&, Comm&, Buffer each, int partitions, p2p::Envelope, obj::Info*, Request** out);
+Err make_receiver(Process&, Comm&, Buffer each, int partitions, p2p::Envelope, Request** out);
+Err mark(Channel&, int32_t partition);         // sender, any thread: it is ready
+bool has_arrived(Channel&, int32_t partition);  // receiver, any thread: makes no progress
+
+// collective.cpp: requests of partitioned collectives.
+bool is_collective(const Request&);
+Err mark_of_collective(Request&, int partition);               // any thread
+Err look_at_collective(Request&, int partition, bool* flag);   // any thread
 
 // board.cpp: partitions on a board.
 void make_board(Channel&);           // sender: `board` stays null where there can be none

@@ -22,22 +22,6 @@ enum class Policy : uint8_t { native, each, one };   // as WEFT_POLICY.part name
 
 bool drive_all(Process&);
 
-Engine* engine_of(Process& p) {
-    if (Engine* e = __atomic_load_n(&p.part, __ATOMIC_ACQUIRE)) return e;
-    auto* fresh = static_cast<Engine*>(calloc(1, sizeof(Engine)));
-    if (fresh == nullptr) return nullptr;
-    const auto policy = static_cast<Policy>(p.part_policy);
-    fresh->boards_allowed = policy == Policy::native;
-    fresh->gather = policy == Policy::each ? 0 : policy == Policy::one ? INT64_MAX : gathered_bytes;
-    Engine* none = nullptr;
-    if (!__atomic_compare_exchange_n(&p.part, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        free(fresh);
-        return none;
-    }
-    p2p::register_hook(p, drive_all);
-    return fresh;
-}
-
 // ------------------------------------------------------------------------------------------------- the list
 
 // A receiver that was freed before its setup came waits for it alone.
@@ -210,7 +194,6 @@ void free_channel(Request& r) {
 Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, bool sending, Channel** out) {
     if (partitions < 0) return fail(Err::arg, "%d partitions", partitions);
     if (e.rank == obj::any_source) return fail(Err::rank, "a partitioned receive names its source");
-    if (e.tag < 0) return fail(Err::tag, "a partitioned receive names its tag");
     Engine* engine = engine_of(p);
     auto* c = static_cast<Channel*>(calloc(1, sizeof(Channel)));
     Request* r = engine != nullptr && c != nullptr ? p2p::make_special(p, &comm, &ops, c) : nullptr;
@@ -228,6 +211,7 @@ Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, b
     c->tag = e.tag;
     c->sending = sending;
     c->setup.group = 1;
+    c->stride = sizeof(uint32_t);
     c->way.store(Way::messages, std::memory_order_relaxed);
     if (e.rank == obj::proc_null) {
         c->matched.store(true, std::memory_order_relaxed);
@@ -236,6 +220,7 @@ Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, b
     type::retain(*each.type);
     if (!obj::is_predefined(comm)) obj::retain(comm);
     r->flags |= Request::persistent;
+    r->protocol = obj::Protocol::partitioned;
     r->state.store(Request::inactive, std::memory_order_release);
     c->request = r;
     *out = c;
@@ -264,17 +249,33 @@ Err send_setup(Process& p, Comm& comm, Channel& c) {
 
 // A sender's room for its marks, its board or its messages, and what it tells the receiver.
 Err prepare_send(Process& p, Comm& comm, Channel& c, obj::Info* info) {
-    c.marks = static_cast<std::atomic<uint32_t>*>(calloc(static_cast<size_t>(c.partitions) + 1, sizeof(uint32_t)));
-    if (c.marks == nullptr) return no_memory();
     const int32_t first = p.part->next_tag.fetch_add(c.partitions, std::memory_order_relaxed) & (tag_bits >> 1);
     c.setup = {c.tag, c.partitions, c.each.bytes(), data_space | first, group_of(*p.part, info, c), nullptr};
     WEFT_TRY(make_messages(c));
     make_board(c);
+    c.marks = static_cast<char*>(calloc(static_cast<size_t>(c.partitions) + 1, c.stride));
+    if (c.marks == nullptr) return no_memory();
     c.setup.board = c.board;
     return send_setup(p, comm, c);
 }
 
 }  // namespace
+
+Engine* engine_of(Process& p) {
+    if (Engine* e = __atomic_load_n(&p.part, __ATOMIC_ACQUIRE)) return e;
+    auto* fresh = static_cast<Engine*>(calloc(1, sizeof(Engine)));
+    if (fresh == nullptr) return nullptr;
+    const auto policy = static_cast<Policy>(p.part_policy);
+    fresh->boards_allowed = policy == Policy::native;
+    fresh->gather = policy == Policy::each ? 0 : policy == Policy::one ? INT64_MAX : gathered_bytes;
+    Engine* none = nullptr;
+    if (!__atomic_compare_exchange_n(&p.part, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        free(fresh);
+        return none;
+    }
+    p2p::register_hook(p, drive_all);
+    return fresh;
+}
 
 constinit const obj::RequestOps ops{"partitioned", start, poll, finish, nullptr, free_channel, true};
 
@@ -290,6 +291,15 @@ void append(Engine& e, Channel& c) {
 }
 
 Err psend_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, obj::Info* info, Request** out) {
+    return make_sender(p, comm, each, partitions, e, info, out);
+}
+
+Err precv_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, obj::Info*, Request** out) {
+    if (e.tag < 0) return fail(Err::tag, "a partitioned receive names its tag");
+    return make_receiver(p, comm, each, partitions, e, out);
+}
+
+Err make_sender(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, obj::Info* info, Request** out) {
     Channel* c = nullptr;
     WEFT_TRY(make(p, comm, each, partitions, e, true, &c));
     Request* r = c->request;
@@ -302,7 +312,7 @@ Err psend_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelop
     return Err::ok;
 }
 
-Err precv_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, obj::Info*, Request** out) {
+Err make_receiver(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, Request** out) {
     Channel* made = nullptr;
     WEFT_TRY(make(p, comm, each, partitions, e, false, &made));
     Channel& c = *made;
@@ -343,12 +353,12 @@ Err check_partition(const Channel& c, int partition) {
     return fail(Err::arg, "partition %d of %d", partition, c.partitions);
 }
 
-Err mark(Channel& c, int partition) {
+}  // namespace
+
+Err mark(Channel& c, int32_t partition) {
     if (c.peer == obj::proc_null || put_at_once<false>(c, partition)) return Err::ok;
     return put(c, partition);
 }
-
-}  // namespace
 
 void wake(Channel& c, int partition) {
     lane::Lane& l = *c.process->lane;
@@ -358,12 +368,18 @@ void wake(Channel& c, int partition) {
 }
 
 Err pready(Process&, int partition, Request& r) {
+    if (is_collective(r)) return mark_of_collective(r, partition);
     WEFT_TRY(check_send(r));
     WEFT_TRY(check_partition(channel_of(r), partition));
     return mark(channel_of(r), partition);
 }
 
 Err pready_range(Process&, int low, int high, Request& r) {
+    if (is_collective(r)) {
+        if (low > high) return fail(Err::arg, "the range of partitions ends at %d, before %d", high, low);
+        for (int i = low; i <= high; i++) WEFT_TRY(mark_of_collective(r, i));
+        return Err::ok;
+    }
     WEFT_TRY(check_send(r));
     WEFT_TRY(check_partition(channel_of(r), low));
     WEFT_TRY(check_partition(channel_of(r), high));
@@ -373,6 +389,10 @@ Err pready_range(Process&, int low, int high, Request& r) {
 }
 
 Err pready_list(Process&, int n, const int* partitions, Request& r) {
+    if (is_collective(r)) {
+        for (int i = 0; i < n; i++) WEFT_TRY(mark_of_collective(r, partitions[i]));
+        return Err::ok;
+    }
     WEFT_TRY(check_send(r));
     for (int i = 0; i < n; i++) WEFT_TRY(check_partition(channel_of(r), partitions[i]));
     for (int i = 0; i < n; i++) WEFT_TRY(mark(channel_of(r), partitions[i]));
@@ -380,7 +400,7 @@ Err pready_list(Process&, int n, const int* partitions, Request& r) {
 }
 
 // Have all parts come that reach into this partition? Where parts are empty, the count decides in place of the bytes.
-static bool covered(Channel& c, int partition) {
+bool has_arrived(Channel& c, int32_t partition) {
     if (!c.posted.load(std::memory_order_acquire)) return false;  // pairs with open_epoch(), post_messages()
     const int32_t parts = parts_of(c);
     if (static_cast<uint32_t>(partition) < c.look_made.load(std::memory_order_relaxed)) return is_taken(c, partition);
@@ -392,20 +412,35 @@ static bool covered(Channel& c, int partition) {
     return true;
 }
 
+// Where both sides divide alike: copies a partition that is staged. One that has not been marked needs no progress, but every 16th such
+// look makes some, for whatever else this rank has to move. False: the long way.
+static bool look_again(Channel& c, int partition, bool* flag) {
+    if (static_cast<uint32_t>(partition) >= c.look_made.load(std::memory_order_acquire) || !c.native()) return false;
+    const uint32_t mark = mark_at(c.row, c.stride, static_cast<uint32_t>(partition)).load(std::memory_order_acquire);
+    if (mark == c.mark + 1) return *flag = land(c, partition);
+    constexpr uint32_t looks_between = 16;
+    const uint32_t n = c.misses.load(std::memory_order_relaxed) + 1;
+    c.misses.store(n, std::memory_order_relaxed);
+    *flag = false;
+    return static_cast<int32_t>(mark - c.mark) < 0 && n % looks_between != 0;
+}
+
 Err parrived(Process& p, Request& r, int partition, bool* flag) {
+    if (r.protocol == obj::Protocol::partitioned && look_again(channel_of(r), partition, flag)) return Err::ok;
     obj::blame(r.comm);
     if (&r == &obj::null_request) {
         *flag = true;
         return Err::ok;
     }
+    if (is_collective(r)) return look_at_collective(r, partition, flag);
     if (!(r.flags & Request::special) || r.ops != &ops || channel_of(r).sending)
         return fail(Err::request, "the request is no partitioned receive");
     Channel& c = channel_of(r);
     WEFT_TRY(check_partition(c, partition));
-    *flag = r.done() || covered(c, partition);
+    *flag = r.done() || has_arrived(c, partition);
     if (*flag) return Err::ok;
     p2p::progress_once(p);
-    *flag = r.done() || covered(c, partition);
+    *flag = r.done() || has_arrived(c, partition);
     return Err::ok;
 }
 
