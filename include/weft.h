@@ -68,9 +68,9 @@ int PMPIX_Isend_npn(const void *buf, int count, MPI_Datatype datatype, int dest,
 int MPIX_Isend_noreq(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 int PMPIX_Isend_noreq(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 
-/* Completes, locally, all sends without a request that this process has made on `comm` before this call; none is no error. Operations with
-   a request are left alone. Reports the first error of those sends, even if they were over long before. When a communicator is freed, such sends
-   complete on their own. */
+/* Completes, locally, all sends without a request that this process has made on `comm` before this call, also by other threads; none is
+   no error. Operations with a request are left alone. Reports the first error of those sends, even if they were over long before. When a
+   communicator is freed, such sends complete on their own. */
 int MPIX_Comm_waitall(MPI_Comm comm);
 int PMPIX_Comm_waitall(MPI_Comm comm);
 

@@ -250,12 +250,12 @@ static void end_exchange(Exchange *x)
 static void print_traces(const Exchange *x)
 {
     for (int it = 0; it < x->p->s.iterations; it++) {
-        printf("{\"test\":\"trace\",\"bytes\":%zu,\"iteration\":%d,\"join_us\":%.9g,\"plain_us\":%.9g", x->bytes, it,
+        printf("{\"test\":\"trace\",\"bytes\":%zu,\"iteration\":%d,\"join_us\":%.12g,\"plain_us\":%.12g", x->bytes, it,
                x->join[it] * 1e6, x->plain[it] * 1e6);
         for (int side = 0; side < 2; side++) {
             for (int i = 0; i < x->n; i++) {
                 const Interval *part = &x->parts[it * x->n + i];
-                printf("%s%.9g", i ? "," : side ? "],\"arrived_us\":[" : ",\"ready_us\":[", (side ? part->to : part->from) * 1e6);
+                printf("%s%.12g", i ? "," : side ? "],\"arrived_us\":[" : ",\"ready_us\":[", (side ? part->to : part->from) * 1e6);
             }
         }
         printf("]}\n");

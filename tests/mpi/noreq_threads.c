@@ -8,6 +8,7 @@
 
 enum { threads = 4, burst = 9, longest = 300000 };
 static int rounds = 60;
+static pthread_barrier_t together;
 
 static int length_of(int i) {
     static const int sizes[burst] = {8, 0, 40, 500, 8, 5000, 20000, 8, longest};
@@ -46,7 +47,10 @@ static void* run(void* arg) {
     for (int round = 0; round < rounds; round++) {
         send_all(out, me, round);
         receive_all(in, me, round);
+        // Each call is for all threads' sends, so none may begin the next round's before: they are received after it.
+        pthread_barrier_wait(&together);
         OK(MPIX_Comm_waitall(MPI_COMM_WORLD));
+        pthread_barrier_wait(&together);
     }
     free(in);
     free(out);
@@ -88,6 +92,7 @@ int main(int argc, char** argv) {
     CHECK(size % 2 == 0, "ranks come in pairs");
     if (argc > 1) rounds = atoi(argv[1]);
     pthread_t thread[threads];
+    pthread_barrier_init(&together, NULL, threads);
     for (int i = 0; i < threads; i++) CHECK(pthread_create(&thread[i], NULL, run, (void*)(intptr_t)i) == 0, "no thread");
     for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
     later_send();
