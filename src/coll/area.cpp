@@ -25,9 +25,6 @@ bool has_work(const Process& p) {
     return p.lane->work.load(std::memory_order_relaxed) != 0 || p.hook_work.load(std::memory_order_relaxed) != 0;
 }
 
-// Members that share this CPU copy and reduce for a millisecond before they yield in their turn: that is no stranger's slice yet.
-constexpr uint64_t times_long = 3;
-
 // Gives the CPU to the members that share it until the watch is over. False when the wait is to go on by other means.
 bool over_by_yielding(Process& p, Watch& w) {
     constexpr uint32_t looks = 32;   // between rounds of progress
@@ -36,7 +33,7 @@ bool over_by_yielding(Process& p, Watch& w) {
     for (uint64_t now = began; now - began < l.limits.sleep_ns && !lane::Idler::is_disturbed(l, now); now = os::now_ns()) {
         for (uint32_t i = 0; i < looks; i++) {
             if (has_work(p)) return false;
-            lane::Idler::yield(l, times_long);
+            lane::Idler::yield(l);
             if (w.over()) return true;
         }
         p2p::progress(p);
@@ -122,7 +119,7 @@ char* allocate(Process& p, const Layout& l) {
 
 // What the members agree on is the least that any of them says.
 struct Offer {
-    uint64_t address;       // the first's, and in its lowest bit whether members outnumber CPUs; the others': all ones, or 0 who cannot have it
+    uint64_t address;       // the first's, and in its two lowest bits a value of Cpus; the others': all ones, or 0 who cannot have it
     uint64_t not_begun;     // complement of the number of nonblocking collectives begun: these go by messages in all members
 };
 
@@ -135,16 +132,20 @@ Err agree(Process& p, Comm& c, Offer* offer) {
     return e == Err::ok ? run(*s) : abandon(*s, e);
 }
 
-void open_share(Share& s, const Process& p, Comm& c, const Layout& l, char* base, bool crowded) {
+Cpus cpus_of(const lane::Lane& l) {
+    return l.limits.shared_cpus ? Cpus::shared : l.limits.claim_lines ? Cpus::own_claiming : Cpus::own;
+}
+
+void open_share(Share& s, const Process& p, Comm& c, const Layout& l, char* base, Cpus cpus) {
     new (&s) Share();
     s.layout = l;
     s.base = base;
     s.comm = &c;
     s.me = c.rank;
     s.ranks = c.size;
-    s.crowded = crowded;
+    s.crowded = cpus == Cpus::shared;
     for (int i = 0; i < n_operations; i++)
-        s.limits[i] = limits_for(static_cast<Operation>(i), c.size, crowded, static_cast<Forced>(p.coll_choice));
+        s.limits[i] = limits_for(static_cast<Operation>(i), c.size, cpus, static_cast<Forced>(p.coll_choice));
 }
 
 }  // namespace
@@ -157,14 +158,14 @@ void consider_area(Process& p, Comm& c) {
     auto* shares = static_cast<Share*>(malloc(2 * sizeof(Share)));
     char* mine = c.rank == 0 && shares != nullptr && can_address(p) ? allocate(p, l) : nullptr;
     Offer offer{shares != nullptr && can_address(p) ? ~uint64_t{0} : 0, ~uint64_t{c.nonblocking_sequence.load(std::memory_order_relaxed)}};
-    if (c.rank == 0) offer.address = reinterpret_cast<uint64_t>(mine) | (mine != nullptr && p.lane->limits.shared_cpus ? 1 : 0);
+    if (c.rank == 0) offer.address = reinterpret_cast<uint64_t>(mine) | (mine != nullptr ? static_cast<uint64_t>(cpus_of(*p.lane)) : 0);
     if (agree(p, c, &offer) != Err::ok) offer.address = 0;
     if (offer.address == 0) {
         if (mine != nullptr) (void)p.heap->release(mine);
         return free(shares);
     }
-    auto* base = reinterpret_cast<char*>(offer.address & ~uint64_t{1});
-    for (size_t i = 0; i < 2; i++) open_share(shares[i], p, c, l, base + i * l.bytes(), (offer.address & 1) != 0);
+    auto* base = reinterpret_cast<char*>(offer.address & ~uint64_t{3});
+    for (size_t i = 0; i < 2; i++) open_share(shares[i], p, c, l, base + i * l.bytes(), static_cast<Cpus>(offer.address & 3));
     state->first_nonblocking = static_cast<uint32_t>(~offer.not_begun);
     state->blocking.store(&shares[0], std::memory_order_release);
     state->nonblocking.store(&shares[1], std::memory_order_release);

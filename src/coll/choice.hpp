@@ -16,6 +16,8 @@ inline constexpr int n_operations = 6;
 struct Limits {
     int64_t lines_most, stages_least, stages_most;
 };
-Limits limits_for(Operation, int32_t members, bool crowded, Forced);
+// Whose the members' CPUs are: each has one of its own; the same, and readers claim lines (wire/shm/claim.hpp); they outnumber them.
+enum class Cpus : uint8_t { own, own_claiming, shared };
+Limits limits_for(Operation, int32_t members, Cpus, Forced);
 
 }  // namespace weft::coll

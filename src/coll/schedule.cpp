@@ -83,6 +83,12 @@ void Schedule::copy(Buffer from, Buffer to) {
     }
 }
 
+void Schedule::take(Buffer from, Buffer to) {
+    const int32_t before = count_;
+    copy(from, to);
+    if (count_ > before && to.dense()) steps_[before].what = Step::take;
+}
+
 void Schedule::reduce(const void* left, Buffer inout) {
     if (inout.count == 0) return;
     if (Step* s = push(Step::reduce)) {
@@ -158,6 +164,7 @@ void Schedule::issue(Step& s) {
         case Step::send: note(p2p::isend(*process, *s.comm, s.buf, envelope, p2p::Mode::standard, &s.request)); break;
         case Step::recv: note(p2p::irecv(*process, *s.comm, s.buf, envelope, &s.request)); break;
         case Step::copy: copy_now(s.buf, s.to); break;
+        case Step::take: process->lane->shm.copy_out(s.to.data(), s.buf.data(), static_cast<size_t>(s.buf.bytes())); break;
         case Step::reduce: note(op::apply(*op_, s.to.base, s.buf.base, s.buf.count, *s.buf.type)); break;
         case Step::signal: share_->set_mark(*process, s.mark); break;
         case Step::fence:

@@ -32,7 +32,7 @@ struct Team {
 };
 
 struct Step {
-    enum What : uint8_t { send, recv, copy, reduce, fence, signal, await };
+    enum What : uint8_t { send, recv, copy, take, reduce, fence, signal, await };
     What what;
     bool waits;            // counted among the area's waiters
     int32_t peer;
@@ -69,6 +69,9 @@ public:
     void send(const Team&, int32_t to, Buffer);
     void recv(const Team&, int32_t from, Buffer);
     void copy(Buffer from, Buffer to);
+    // The same out of staging memory that nobody else reads: its lines are claimed where that helps whoever writes to it next
+    // (wire/shm/claim.hpp). `to` has as many bytes.
+    void take(Buffer from, Buffer to);
     // inout = left op inout, element by element.
     void reduce(const void* left, Buffer inout);
     // Everything above is complete before anything below starts. Copies and reductions run when they are met.

@@ -34,6 +34,11 @@ public:
     void wait_until_read(int64_t r, uint64_t last_phase_of(int64_t)) {
         s_.await(area_.marks_of(r < parts_ ? Share::mark_done(n_ - 1) : Share::mark_at(n_, last_phase_of(r - parts_))));
     }
+    // A copy from memory that `readers` read in this phase.
+    void read(Buffer staged, Buffer to, int32_t readers) {
+        if (readers == 1 && !area_.crowded) s_.take(staged, to);
+        else s_.copy(staged, to);
+    }
     void pass(uint64_t phase) { s_.signal(Share::mark_at(n_, phase)); }
     void wait_for(uint64_t phase) { s_.await(area_.marks_of(Share::mark_at(n_, phase))); }
     void wait_for(int32_t member, uint64_t phase) { s_.await(area_.mark_of(member, Share::mark_at(n_, phase))); }
@@ -97,7 +102,7 @@ bool add_staged_bcast(Schedule& s, int32_t root, Buffer b) {
             s.copy(mine, staged);
         } else {
             rounds.wait_for(root, only(r));
-            s.copy(staged, mine);
+            rounds.read(staged, mine, area.ranks - 1);
         }
         rounds.pass(only(r));
     }
@@ -115,6 +120,7 @@ struct Vector {
     Rounds& rounds;
     const void* own;   // operands
     Buffer result;     // null base: this member gets none
+    void* scratch;     // for its share of a round, where that cannot be reduced in the result; else null
 
     int64_t width() const { return result.type->size; }
     // Of the elements of round r, those that member i reduces: [share(r, i), share(r, i + 1)), counted from the round's first. Whole lines.
@@ -129,6 +135,11 @@ struct Vector {
         return at(static_cast<char*>(const_cast<void*>(own)) + rounds.from(r), r, i, to);
     }
     Buffer of_result(int64_t r, int32_t i, int32_t to) const { return at(static_cast<char*>(result.base) + rounds.from(r), r, i, to); }
+    // Where member i, this one, reduces its share: in memory that is in its own caches.
+    Buffer sum(int64_t r, int32_t i) const {
+        if (scratch == nullptr) return of_result(r, i, i + 1);
+        return {scratch, share(r, i + 1) - share(r, i), result.type};
+    }
     Buffer staged(int32_t member, int64_t r, int32_t i, int32_t to) const { return at(rounds.in(area.stage(member), r), r, i, to); }
 };
 
@@ -144,18 +155,18 @@ void add_reduction_round(const Vector& v, int64_t r, int32_t reader) {
     s.copy(v.of_own(r, me + 1, all), v.staged(me, r, me + 1, all));
     v.rounds.pass(phase);
     v.rounds.wait_for(phase);
-    const Buffer sum = v.staged(me, r, me, me + 1);
-    s.copy(v.of_own(r, me, me + 1), sum);
-    for (int32_t i = 1; i < all; i++) {
-        const int32_t other = (me + i) % all;
-        s.reduce(v.staged(other, r, me, me + 1).base, sum);
-    }
+    const Buffer share = v.of_own(r, me, me + 1), sum = v.sum(r, me);
+    v.rounds.read(v.staged((me + 1) % all, r, me, me + 1), sum, 1);
+    s.reduce(share.base, sum);
+    for (int32_t i = 2; i < all; i++) s.reduce(v.staged((me + i) % all, r, me, me + 1).base, sum);
+    s.copy(sum, v.staged(me, r, me, me + 1));
     v.rounds.pass(phase + 1);
     if (reader < 0 || reader == me) {
         v.rounds.wait_for(phase + 1);
-        for (int32_t i = 0; i < all; i++) {
+        if (v.scratch != nullptr) s.copy(sum, v.of_result(r, me, me + 1));
+        for (int32_t i = 1; i < all; i++) {
             const int32_t from = (me + i) % all;
-            s.copy(v.staged(from, r, from, from + 1), v.of_result(r, from, from + 1));
+            v.rounds.read(v.staged(from, r, from, from + 1), v.of_result(r, from, from + 1), reader < 0 ? all - 1 : 1);
         }
     }
     v.rounds.pass(phase + 2);
@@ -168,7 +179,8 @@ bool add_staged_reduction(Schedule& s, Operation o, int32_t reader, const void* 
         return false;
     const Share& area = *s.share();
     Rounds rounds(s, result.bytes(), area.layout.stage_bytes);
-    const Vector v{s, area, rounds, own, result};
+    const bool elsewhere = result.base == nullptr || own == result.base;
+    const Vector v{s, area, rounds, own, result, elsewhere ? s.temp(rounds.bytes(0) / area.ranks + 2 * line_bytes) : nullptr};
     for (int64_t r = 0; r < rounds.count(); r++) add_reduction_round(v, r, reader);
     rounds.done();
     return true;
@@ -210,7 +222,7 @@ bool add_staged_allgather(Schedule& s, Buffer send, const Blocks& recv) {
         for (int32_t i = 1; i < all; i++) {
             const int32_t other = (me + i) % all;
             rounds.wait_for(other, phase);
-            s.copy(bytes_at(rounds.in(area->stage(other), r), bytes), row.piece(other * block + from, bytes));
+            rounds.read(bytes_at(rounds.in(area->stage(other), r), bytes), row.piece(other * block + from, bytes), all - 1);
         }
         rounds.pass(phase + 1);
     }
@@ -243,7 +255,7 @@ bool add_staged_alltoall(Schedule& s, const Blocks& send, const Blocks& recv) {
         for (int32_t i = 1; i < all; i++) {
             const int32_t other = (me + i) % all;
             rounds.wait_for(other, phase);
-            s.copy(staged(other, me), in.piece(other * block + from, bytes));
+            rounds.read(staged(other, me), in.piece(other * block + from, bytes), 1);
         }
         rounds.pass(phase + 1);
     }

@@ -45,7 +45,7 @@ lane::Limits limits_of(const Settings& s, const boot::Job& job) {
     return lane::Limits{
         static_cast<int32_t>(s.inline_max), static_cast<int32_t>(eager_max), static_cast<int32_t>(chunk_max), static_cast<int32_t>(s.fragment),
         static_cast<int32_t>(s.block), s.credit,
-        shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(job.cpus / job.node_size),
+        shared_cpus, shared_cpus ? 1u : static_cast<uint32_t>(job.cpus / job.node_size), static_cast<uint32_t>(job.cpus),
         shared_cpus ? 1u : static_cast<uint32_t>(s.spin_polls), static_cast<uint64_t>(s.sleep_ms) * 1'000'000, 50'000,
         s.cma != 0, s.mapped_min, s.mapped_both, static_cast<uint32_t>(s.mapped_block), chosen(s.large, machine.split_cma),
         chosen(s.claim, machine.claims_lines), s.counters != 0, os::last_cache_bytes() / 4 * 3};

@@ -121,6 +121,14 @@ void Lane::close() {
     null = nullptr;
 }
 
+uint64_t Wires::ran_ns() const {
+    const int self = os::process_id();
+    uint64_t sum = os::ran_ns(self);
+    for (int i = 0; i < shm.ranks; ++i)
+        if (const int other = shm.pid(i); other != 0 && other != self) sum += os::ran_ns(other);
+    return sum;
+}
+
 void Idler::disturb(Lane& l) {
     l.disturbed_until.store(os::now_ns() + disturbed_ns, std::memory_order_relaxed);
     if (l.limits.shared_cpus) ask_for_short_slices();
@@ -132,19 +140,30 @@ void Idler::ask_for_short_slices() {
     asked = true;
 }
 
+// Whether processes other than the node's ranks have had half a CPU or more since a long yield some slices ago. Threads that come here
+// at once may mix up their moments: a wrong answer costs time, and not for long.
+bool Idler::others_ran(Lane& l) {
+    const uint64_t now = os::now_ns(), passed = now - l.use_before.at_ns.load(std::memory_order_relaxed);
+    if (passed < short_while_ns) return false;
+    const uint64_t ran = l.ran_ns(), ours = ran - l.use_before.ran_ns.exchange(ran, std::memory_order_relaxed);
+    l.use_before.at_ns.store(now, std::memory_order_relaxed);
+    return passed < long_while_ns && ours + passed / 2 < passed * l.limits.node_cpus;
+}
+
 // Relaxed, and increments may be lost where threads yield at once: the count only tells few from many.
 bool Idler::yielded(Lane& l, uint64_t cycles) {
     const uint32_t quick = l.quick_yields.load(std::memory_order_relaxed);
     l.quick_yields.store(cycles < long_cycles ? quick + 1 : 0, std::memory_order_relaxed);
-    if (cycles < long_cycles || quick >= few_yields) return false;
-    disturb(l);
-    return true;
+    if (cycles < long_cycles) return false;
+    const bool others = others_ran(l);
+    if (others && quick < few_yields) disturb(l);
+    return others && quick < few_yields;
 }
 
-void Idler::yield(Lane& l, uint64_t times) {
+void Idler::yield(Lane& l) {
     const uint64_t before = os::cycles();
     os::yield_cpu();
-    (void)yielded(l, (os::cycles() - before) / times);
+    (void)yielded(l, os::cycles() - before);
 }
 
 Idler::Next Idler::idle(bool crowded) {
@@ -181,12 +200,10 @@ Idler::Next Idler::look_at_clock(bool first, bool crowded) {
     }
     const bool disturbed = is_disturbed(lane_, now_ns_);
     yields_ = !disturbed && !crowded && (lane_.limits.shared_cpus || lane_.threads);
+    if (crowded) ask_for_short_slices();
     uint64_t limit = lane_.limits.sleep_ns;
-    if (disturbed && short_spin_ns < limit) limit = short_spin_ns;
-    if (crowded) {
-        ask_for_short_slices();
-        if (crowded_spin_ns < limit) limit = crowded_spin_ns;
-    }
+    if (disturbed && alone_spin_ns < limit) limit = alone_spin_ns;
+    if ((crowded || (disturbed && lane_.limits.shared_cpus)) && shared_spin_ns < limit) limit = shared_spin_ns;
     return now_ns_ - since_ns_ >= limit ? Next::sleep : Next::poll;
 }
 

@@ -75,6 +75,7 @@ struct Limits {               // set once at start, from control variables
     int64_t credit;           // bytes of unexpected messages kept per peer; beyond it the peer's sends wait for their match
     bool shared_cpus;         // the ranks of the job outnumber its CPUs
     uint32_t cpus;            // this process's share of the CPUs, rounded down; at least 1
+    uint32_t node_cpus;       // those that all ranks of the node together may use
     uint32_t spin_polls;      // polls before reading the clock; 1 where CPUs are shared
     uint64_t sleep_ns;        // idle time before sleeping
     uint32_t longest_sleep_us;  // a sleep ends after this: messages end it earlier, a question of mpiexec does not
@@ -86,6 +87,11 @@ struct Limits {               // set once at start, from control variables
     bool claim_lines;         // claim the cache lines of the cells and chunks that this rank reads
     bool tell_counters;       // at MPI_Finalize
     int64_t cache_bytes;      // with more bytes than this arriving, data are stored past the caches
+};
+
+// How long the ranks of the node have run, at some moment.
+struct Use {
+    std::atomic<uint64_t> at_ns{0}, ran_ns{0};
 };
 
 struct alignas(64) Lane : Wires {          // so two lanes share no cache line
@@ -101,6 +107,7 @@ struct alignas(64) Lane : Wires {          // so two lanes share no cache line
     std::atomic<uint32_t> unguarded{0};    // requests that other threads may complete without the guard; any thread
     std::atomic<uint64_t> disturbed_until{0};  // until then another process competes for this CPU (see Idler); any thread
     std::atomic<uint32_t> quick_yields{~0u >> 1};  // short yields since the last long one
+    Use use_before;                        // at the last long yield
     std::atomic<uint32_t> local_word{0};   // futex on which `sleepers` sleep where there is no wire
 
     // Posted receives and unexpected messages: the short paths of receives read these first.
@@ -224,10 +231,11 @@ private:
 // - Where the job has a CPU for each rank, a wait spins for 5 ms (more than a scheduler's slice), then sleeps.
 // - Where ranks or threads share CPUs, it yields after each look, and sleeps after 5 ms.
 // - If a spinning rank loses its CPU for about a millisecond, or its yields take that long, another process shares the CPU, and each
-//   yield gives away a slice of 3 ms. For the next 0.1 s a wait is then a spin of 50 us and a sleep: the kernel soon runs a sleeper
-//   that is woken, as it has used less than its share, so ranks that communicate run at the same time. Ranks that share CPUs also
-//   ask for short slices, because a woken process preempts one with longer slices. One long yield after many (64) quick ones is
-//   ignored: it means that the whole job was interrupted.
+//   yield gives away a slice of 3 ms. For the next 0.1 s a wait is then a spin of 50 us (5 us where ranks share CPUs) and a sleep: the
+//   kernel soon runs a sleeper that is woken, as it has used less than its share, so ranks that communicate run at the same time. Ranks
+//   that share CPUs also ask for short slices, because a woken process preempts one with longer slices. One long yield after many (64) quick ones is
+//   ignored: it means that the whole job was interrupted. So is one while the ranks had all of their CPUs: it served a rank that
+//   copied or computed.
 // - Where the waiting threads of a process outnumber its CPUs, most partners are not running, so a look more is a look in vain, and a yield
 //   gives away a slice: each spins for 5 us, about what a window of messages and its answer take, and sleeps. Who is woken then
 //   runs with its partner until its slice ends. These threads ask for short slices, too, so that each has its turn soon.
@@ -239,8 +247,8 @@ struct Idler {
     void moved() { polls_ = 0; }
     // Called after a poll that moved nothing. `crowded`: threads of this process that wait outnumber its CPUs.
     Next idle(bool crowded = false);
-    // Yields, and notes if that took long: more than `times` what an Idler takes for long.
-    static void yield(Lane&, uint64_t times = 1);
+    // Yields, and notes if that took long.
+    static void yield(Lane&);
     // Whether another process took this CPU within the last 0.1 s.
     static bool is_disturbed(const Lane& l, uint64_t now_ns) {
         return now_ns < l.disturbed_until.load(std::memory_order_relaxed);
@@ -252,12 +260,14 @@ private:
     static constexpr uint64_t long_cycles = 2'000'000;          // 0.4 to 1 ms: less than a slice, more than several short ones
     static constexpr uint64_t disturbed_ns = 100'000'000;
     static constexpr uint64_t slice_ns = 100'000;               // the least that Linux grants
-    static constexpr uint64_t short_spin_ns = 50'000;           // about what sleeping and being woken costs
-    static constexpr uint64_t crowded_spin_ns = 5'000;
+    static constexpr uint64_t alone_spin_ns = 50'000;           // about what sleeping and being woken costs
+    static constexpr uint64_t shared_spin_ns = 5'000;           // while it spins, a fellow waits
     static constexpr uint32_t few_yields = 64;
+    static constexpr uint64_t short_while_ns = 5'000'000, long_while_ns = 50'000'000;  // some slices
     static void disturb(Lane&);
     static void ask_for_short_slices();                         // once for each thread
     static bool yielded(Lane&, uint64_t cycles);
+    static bool others_ran(Lane&);
     Next look_at_clock(bool first, bool crowded);
 
     Lane& lane_;

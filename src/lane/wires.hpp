@@ -54,6 +54,8 @@ struct Wires {
     uint32_t eager_wanted_by(int to) const { return can(to, wire::shared_descriptors) ? shm.eager_wanted_by(peer(to).index) : INT32_MAX; }
     wire::shm::Transfer* transfer(int sender, uint32_t i) const { return shm.transfer(peer(sender).index, i); }
     int pid(int number) const { return shm.pid(peer(number).index); }
+    // CPU time of this process and of those that share its memory.
+    uint64_t ran_ns() const;
 
     template <class S>
     bool poll(S&& sink) {

@@ -493,6 +493,41 @@ TEST(P2p, BesideOthersAWaitIsShort) {
     l->close();
 }
 
+// In how many of 30 tries yields of 6 ms make a wait suspect a neighbour, where ranks share CPUs.
+static int times_disturbed() {
+    int disturbed = 0;
+    for (int tries = 0; tries < 30; ++tries) {
+        auto l = std::make_unique<lane::Lane>();
+        lane::Peer self{};
+        EXPECT_EQ(l->open(&self, 1, 0, nullptr, false), Err::ok);
+        l->limits.shared_cpus = true;
+        l->limits.node_cpus = l->limits.spin_polls = 1;
+        l->limits.sleep_ns = uint64_t{3600} * 1'000'000'000;
+        lane::Idler idler(*l);
+        for (int i = 0; i < 3; ++i) {
+            (void)idler.idle();
+            std::this_thread::sleep_for(std::chrono::milliseconds(6));
+        }
+        (void)idler.idle();
+        disturbed += lane::Idler::is_disturbed(*l, os::now_ns());
+        l->close();
+    }
+    return disturbed;
+}
+
+// A yield that took long because the job's own ranks had the CPUs is no sign of a neighbour; one that they did not use is. However slow
+// this machine is, the one is told from the other at least once.
+TEST(P2p, AYieldToFellowsIsNoNeighbour) {
+    const int idle = times_disturbed();
+    EXPECT_GT(idle, 0);
+    std::atomic<bool> over{false};
+    std::vector<std::thread> busy;
+    for (unsigned i = 0; i < 8; ++i) busy.emplace_back([&] { while (!over.load(std::memory_order_relaxed)) {} });
+    EXPECT_LT(times_disturbed(), idle);
+    over = true;
+    for (std::thread& t : busy) t.join();
+}
+
 // Threads that outnumber CPUs sleep after a few looks more; those that do not, look on.
 TEST(P2p, AmongManyWaitingThreadsAWaitIsShort) {
     auto l = std::make_unique<lane::Lane>();
