@@ -44,7 +44,6 @@ enum class Protocol : uint8_t {
     bad,                    // no such rank
     cts, ssend_ack,         // control messages
     given,                  // the address of a buffer in the node's shared heap
-    partitioned,            // in part/: `special`, with its operations
 };
 
 struct Request : Object, Link {  // Link: of whichever queue it is on

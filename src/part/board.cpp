@@ -62,10 +62,9 @@ void make_board(Channel& c) {
     if (c.comm->routes[c.peer].way != obj::Route::shm || sharing_of(c) == wire::shm::Sharing::nothing) return;
     release_closed(p);
     const bool staged = bytes <= largest_staged && bytes * c.partitions <= largest_area;
-    const uint32_t beside = Board::stride_beside(bytes);
-    const uint64_t area = staged && beside == 0 ? static_cast<uint64_t>(bytes * c.partitions + 63) / 64 * 64 : 0;
+    const uint64_t area = staged ? static_cast<uint64_t>(bytes * c.partitions + 63) / 64 * 64 : 0;
     // Threads that mark neighbours share no line, unless their data do anyway.
-    const uint32_t apart = p.threads && bytes >= Board::line ? Board::line : sizeof(uint32_t), stride = staged && beside != 0 ? beside : apart;
+    const uint32_t stride = p.threads && bytes >= Board::line ? Board::line : sizeof(uint32_t);
     void* memory = p.heap->allocate(Board::size(c.partitions, stride, area), 64);
     if (memory == nullptr || !is_common(p, memory)) {
         if (memory != nullptr) (void)p.heap->release(memory);
@@ -78,7 +77,6 @@ void make_board(Channel& c) {
     b->bytes = bytes;
     b->row_bytes = Board::row_size(c.partitions, stride);
     b->area_bytes = area;
-    b->step = !staged ? 0 : beside != 0 ? stride : static_cast<uint64_t>(bytes);
     b->made.store(Board::mark_of_boards, std::memory_order_release);  // pairs with accept()
     c.board = b;
     c.stride = stride;
@@ -115,9 +113,9 @@ void accept(Channel& c) {
         return;
     }
     const Buffer own = whole(c);
-    Board::Offer offer = b->step != 0 ? Board::only_staged : Board::messages;
+    Board::Offer offer = b->area_bytes != 0 ? Board::only_staged : Board::messages;
     if (own.dense() && is_common(p, own.data()) && sent_bytes(c) <= own_bytes(c)) offer = Board::in_place;
-    if (b->step != 0) {
+    if (b->area_bytes != 0) {
         c.landed = static_cast<std::atomic<uint32_t>*>(calloc(static_cast<size_t>(b->partitions), sizeof(uint32_t)));
         if (c.landed == nullptr) c.error = c.lasting = no_memory();
     }
@@ -138,40 +136,26 @@ void open_epoch(Channel& c) {
     c.awaited = -1;
     if (sent_bytes(c) > own_bytes(c))
         note(c, fail(Err::truncate, "the sender's %d partitions are larger than the receive's %d", c.setup.partitions, c.partitions));
-    c.from = b.staged(c.epoch);
-    c.step = b.step;
-    const Buffer own = whole(c);
-    c.into = alike(c) && own.dense() && b.bytes <= Board::line ? own.data() : nullptr;
+    const bool alike = c.setup.partitions == c.partitions && c.setup.bytes == c.each.bytes();
     c.posted.store(true, std::memory_order_release);  // pairs with parrived()
-    c.look_made.store(alike(c) ? static_cast<uint32_t>(c.partitions) : 0, std::memory_order_release);  // likewise
+    c.look_made.store(alike ? static_cast<uint32_t>(c.partitions) : 0, std::memory_order_release);  // likewise
     b.start_epoch(c.epoch);
     notify(c);
 }
 
-namespace {
-
-// Where a staged part is as large as a line, or is divided otherwise here, or lands in a buffer with gaps.
-__attribute__((noinline)) void copy_staged(Channel& c, int32_t i) {
-    const int64_t at = c.setup.bytes * i, room = own_bytes(c) - at, n = c.setup.bytes < room ? c.setup.bytes : room;
-    const Buffer own = whole(c);
-    const char* data = c.from + c.step * static_cast<uint32_t>(i);
-    const wire::shm::Shm& shm = c.process->lane->shm;
-    if (n > 0 && !own.dense()) type::unpack(own, at, n, data);
-    else if (n >= Board::line) shm.copy_out(own.data() + at, data, static_cast<size_t>(n));
-    else if (n > 0) copy_small(own.data() + at, data, static_cast<size_t>(n));  // the sender may be writing to the line
-}
-
-}  // namespace
-
-bool land(Channel& c, int32_t part) {
-    const auto i = static_cast<uint32_t>(part);
+bool land(Channel& c, int32_t i) {
     std::atomic<uint32_t>& state = c.landed[i];
     const uint32_t copying = c.epoch << 1, copied = copying | 1;
     uint32_t seen = state.load(std::memory_order_acquire);  // pairs with the store below
     if (seen == copied || seen == copying) return seen == copied;
     if (c.process->threads && !state.compare_exchange_strong(seen, copying, std::memory_order_relaxed)) return false;
-    if (c.into != nullptr) copy_small(c.into + c.bytes * i, c.from + c.step * i, c.bytes);
-    else copy_staged(c, part);
+    const int64_t at = c.setup.bytes * i, room = own_bytes(c) - at, n = c.setup.bytes < room ? c.setup.bytes : room;
+    const Buffer own = whole(c);
+    const char* data = c.board->area(c.epoch) + at;
+    const wire::shm::Shm& shm = c.process->lane->shm;
+    if (n > 0 && !own.dense()) type::unpack(own, at, n, data);
+    else if (n >= Board::line) shm.copy_out(own.data() + at, data, static_cast<size_t>(n));
+    else if (n > 0) copy_small(own.data() + at, data, static_cast<size_t>(n));  // the sender may be writing to the line
     state.store(copied, std::memory_order_release);
     lane::wake_sleepers(*c.process->lane);
     return true;
@@ -219,8 +203,7 @@ void start_board(Channel& c) {
     if (b.to == 0 && !b.has_room(c.epoch)) return;
     c.ready_made = static_cast<uint32_t>(c.partitions);
     c.gate = b.to != 0 ? &b.open : &c.started;
-    c.into = b.to != 0 ? reinterpret_cast<char*>(b.to) : b.staged(c.epoch);
-    c.step = b.to != 0 ? c.bytes : b.step;
+    c.into = b.to != 0 ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
     c.mark = mark_of(c.epoch, b.to != 0 ? Where::in_place : Where::staged);
 }
 
@@ -242,13 +225,9 @@ bool settle_way(Channel& c) {
     return true;
 }
 
-std::atomic<uint32_t>& own_mark(const Channel& c, int32_t i) { return mark_at(c.marks, c.stride, static_cast<uint32_t>(i)); }
-
-// Release: the data come before the board's mark, and that before the sender's own.
+// Release: the data come before the mark.
 void publish(Channel& c, int32_t i, Where where) {
-    const uint32_t mark = mark_of(c.epoch, where);
-    mark_at(c.row, c.stride, static_cast<uint32_t>(i)).store(mark, std::memory_order_release);
-    own_mark(c, i).store(mark, std::memory_order_release);  // pairs with put_all()
+    mark_at(c.row, c.stride, static_cast<uint32_t>(i)).store(mark_of(c.epoch, where), std::memory_order_release);
     mark_is_stored(c, i);
 }
 
@@ -256,30 +235,31 @@ void publish(Channel& c, int32_t i, Where where) {
 bool place(Channel& c, int32_t i, bool settled) {
     Board& b = *c.board;
     const bool in_place = settled && b.to != 0 && b.open.load(std::memory_order_acquire) == c.epoch;  // pairs with start_epoch()
-    if (!in_place && (b.step == 0 || sharing_of(c) != wire::shm::Sharing::heap || !b.has_room(c.epoch))) return false;
+    if (!in_place && (b.area_bytes == 0 || sharing_of(c) != wire::shm::Sharing::heap || !b.has_room(c.epoch))) return false;
+    char* to = in_place ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
     const int64_t bytes = c.setup.bytes, at = bytes * i;
-    char* to = in_place ? reinterpret_cast<char*>(b.to) + at : b.staged(c.epoch) + b.step * static_cast<uint32_t>(i);
-    if (c.from != nullptr) memcpy(to, c.from + at, static_cast<size_t>(bytes));
-    else type::pack(whole(c), at, bytes, to);
+    if (c.from != nullptr) memcpy(to + at, c.from + at, static_cast<size_t>(bytes));
+    else type::pack(whole(c), at, bytes, to + at);
     publish(c, i, in_place ? Where::in_place : Where::staged);
     return true;
 }
 
-// Ready, but it waits for the receiver.
-uint32_t held_mark(const Channel& c) { return mark_of(c.epoch, Where::nowhere); }
-uint32_t sent_mark(const Channel& c) { return mark_of(c.epoch, Where::sent); }
-bool is_of_epoch(uint32_t mark, const Channel& c) { return (mark ^ held_mark(c)) < 4; }
+uint32_t held_mark(const Channel& c) { return c.epoch << 1; }
+
+bool is_marked(const Channel& c, int32_t i) {
+    if (c.marks[i].load(std::memory_order_relaxed) >> 1 == (held_mark(c) >> 1)) return true;
+    if (c.board == nullptr) return false;
+    const auto mark = mark_at(c.row, c.stride, static_cast<uint32_t>(i)).load(std::memory_order_relaxed);
+    return mark >> 2 == mark_of(c.epoch, Where::nowhere) >> 2;
+}
 
 void put_held(Channel& c) {
     const bool settled = settle_way(c), messages = c.way.load(std::memory_order_relaxed) == Way::messages;
     for (int32_t i = 0; i < c.partitions; i++) {
-        if (own_mark(c, i).load(std::memory_order_acquire) != held_mark(c)) continue;  // pairs with put()
-        if (messages) {
-            own_mark(c, i).store(sent_mark(c), std::memory_order_relaxed);
-            note(c, send_with_others(c, i));
-        } else if (!place(c, i, settled)) {
-            return;
-        }
+        if (c.marks[i].load(std::memory_order_acquire) != held_mark(c)) continue;  // pairs with put()
+        if (messages) note(c, send_with_others(c, i));
+        else if (!place(c, i, settled)) return;
+        c.marks[i].store(held_mark(c) | 1, std::memory_order_relaxed);
         c.held.fetch_sub(1, std::memory_order_release);
     }
 }
@@ -287,15 +267,15 @@ void put_held(Channel& c) {
 }  // namespace
 
 Err put(Channel& c, int32_t i) {
-    if (is_of_epoch(own_mark(c, i).load(std::memory_order_relaxed), c)) return fail(Err::arg, "partition %d is marked ready twice", i);
+    if (is_marked(c, i)) return fail(Err::arg, "partition %d is marked ready twice", i);
     const bool settled = settle_way(c);
     if (c.way.load(std::memory_order_relaxed) == Way::messages) {
-        own_mark(c, i).store(sent_mark(c), std::memory_order_relaxed);
+        c.marks[i].store(held_mark(c) | 1, std::memory_order_relaxed);
         return send_with_others(c, i);
     }
     if (place(c, i, settled)) return Err::ok;
     c.held.fetch_add(1, std::memory_order_relaxed);
-    own_mark(c, i).store(held_mark(c), std::memory_order_release);  // pairs with put_held()
+    c.marks[i].store(held_mark(c), std::memory_order_release);  // pairs with put_held()
     append(*c.process->part, c);
     return Err::ok;
 }
@@ -304,9 +284,8 @@ bool put_all(Channel& c) {
     if (c.held.load(std::memory_order_acquire) != 0) put_held(c);
     if (c.way.load(std::memory_order_acquire) == Way::messages)
         return c.marked.load(std::memory_order_acquire) == c.partitions && reap(c);  // pairs with send_with_others()
-    // A partition that is held has not left. Acquire: pairs with publish(), put_at_once().
-    const auto left = [&](uint32_t mark) { return is_of_epoch(mark, c) && mark != held_mark(c); };
-    while (c.cursor < c.partitions && left(own_mark(c, c.cursor).load(std::memory_order_acquire))) ++c.cursor;
+    const uint32_t epoch = mark_of(c.epoch, Where::nowhere) >> 2;
+    while (c.cursor < c.partitions && mark_at(c.row, c.stride, static_cast<uint32_t>(c.cursor)).load(std::memory_order_acquire) >> 2 == epoch) ++c.cursor;
     return c.cursor == c.partitions;
 }
 

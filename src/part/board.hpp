@@ -4,13 +4,11 @@
 //
 // Epochs count the starts of a request, from 1, modulo 2^30; both sides count their own. A partition's mark is the epoch for which it is
 // ready, and where its data are: in place, in the receiver's buffer; or staged, in the board. There are two rows of marks and two staging
-// areas, for odd and for even epochs, so the sender may be an epoch ahead of the receiver. A staged partition that fits the rest of its
-// mark's line lies there, right behind the mark: one line moves, not two, and no other partition of several lines touches it.
+// areas, for odd and for even epochs, so the sender may be an epoch ahead of the receiver.
 // Invariant: the sender writes to a row or an area for epoch e only while `done` >= e - 2, and to the receiver's buffer only while
 // `open` == e. So a mark that the receiver has not seen is never overwritten, and neither are data that it has not taken.
 #pragma once
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,8 +16,7 @@
 
 namespace weft::part {
 
-// Where a marked partition's data are. On a board in place or staged; `nowhere`, and `sent` as a message, in a sender's own row alone.
-enum class Where : uint32_t { nowhere, in_place, staged, sent };
+enum class Where : uint32_t { nowhere, in_place, staged };
 
 inline uint32_t mark_of(uint32_t epoch, Where where) { return epoch << 2 | static_cast<uint32_t>(where); }
 
@@ -42,24 +39,15 @@ struct Board {
     int64_t bytes;                            // of one partition
     uint64_t row_bytes;                       // of each row
     uint64_t area_bytes;                      // of each staging area; 0: there are none
-    uint64_t step;                            // from one staged partition to the next; 0: nothing can be staged
     Board* next;                              // the sender's list of boards that the receiver has not closed
 
     static constexpr uint32_t line = 64, mark_of_boards = 0x72616f42;
 
-    // Bytes from one mark to the next where partitions of so many bytes are staged beside their marks; 0: they are too large for that.
-    static uint32_t stride_beside(int64_t bytes) {
-        const auto both = static_cast<uint64_t>(bytes) + sizeof(uint32_t);
-        return both <= line ? static_cast<uint32_t>(std::bit_ceil(both)) : 0;
-    }
     static size_t row_size(int32_t partitions, uint32_t stride) { return (static_cast<size_t>(partitions) * stride + 63) / 64 * 64; }
     static size_t size(int32_t partitions, uint32_t stride, uint64_t area) { return sizeof(Board) + 2 * row_size(partitions, stride) + 2 * area; }
 
     char* row(uint32_t epoch) { return reinterpret_cast<char*>(this + 1) + (epoch & 1) * row_bytes; }
     char* area(uint32_t epoch) { return reinterpret_cast<char*>(this + 1) + 2 * row_bytes + (epoch & 1) * area_bytes; }
-
-    // Where the first staged partition lies.
-    char* staged(uint32_t epoch) { return area_bytes != 0 ? area(epoch) : row(epoch) + sizeof(uint32_t); }
 
     // Sender: whether it may write to the row and the area of `epoch`. Acquire: pairs with end_epoch().
     bool has_room(uint32_t epoch) const { return epoch - done.load(std::memory_order_acquire) <= 2; }

@@ -42,13 +42,12 @@ struct Channel {
     uint32_t mark;                     // start: what MPI_Pready stores; of a partition in place
     uint32_t epoch;                    // start
     const std::atomic<uint32_t>* gate; // sender, start: is `epoch` as soon as MPI_Pready may copy
-    char* into;                        // sender, start: where to; receiver: of small staged ones, if alike(); or null
+    char* into;                        // sender, start: where to
     char* row;                         // sender: start; receiver: with release of `posted`
     Board* board;
-    uint64_t stride;                   // of the row, and of `marks`
-    const char* from;                  // sender: its own, if it is dense; receiver: what is staged
+    uint64_t stride;                   // of the row
+    const char* from;                  // sender: its own, if it is dense
     uint64_t bytes;                    // of one of its own partitions
-    uint64_t step;                     // from one partition to the next: sender, start: where they are copied to; receiver: staged
     const std::atomic<uint32_t>* polled;  // sender, start: 0 where the receiver must be woken
     const std::atomic<uint32_t>* sleepers;  // sender: threads of this rank
 
@@ -71,14 +70,13 @@ struct Channel {
     std::atomic<bool> active;
     std::atomic<uint8_t> busy;         // whoever holds it may drive the channel
     int32_t cursor;                    // all parts before it have left or arrived
-    std::atomic<uint32_t> misses;      // receiver: looks that found nothing; a hint, so no thread minds a lost one
     int32_t probe;                     // receiver: the part looked at last besides
     int64_t awaited;                   // receiver: what the board was told last; -1: nothing in this epoch
     bool awaits_any;                   // receiver: whichever partition comes, somebody can go on
 
-    // Sender: what it has done with each partition, as a row of marks of its own: it never reads the board's, whose lines the receiver
-    // looks at. And how many wait for the receiver.
-    char* marks;
+    // Sender: 2 x epoch for a partition that is ready but waits for the receiver, plus 1 for one that has left but is not on the board;
+    // how many wait.
+    std::atomic<uint32_t>* marks;
     std::atomic<int32_t> held;
     // Receiver: 2 x epoch while a staged part is copied, plus 1 when it has been.
     std::atomic<uint32_t>* landed;
@@ -121,9 +119,6 @@ inline void note(Channel& c, Err e) {
     if (c.error == Err::ok) c.error = e;
 }
 inline Err no_memory() { return fail(Err::no_mem, "no memory for a partitioned message"); }
-
-// Receiver: whether both sides divide the message alike.
-inline bool alike(const Channel& c) { return c.setup.partitions == c.partitions && c.setup.bytes == c.each.bytes(); }
 
 inline bool try_busy(Channel& c) {
     return c.busy.load(std::memory_order_relaxed) == 0 && c.busy.exchange(1, std::memory_order_acquire) == 0;

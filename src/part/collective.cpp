@@ -89,24 +89,24 @@ void combine(Collective& c, int32_t i) {
     if (c.root && sum.base != result.base) type::copy(sum, result, sum.bytes());
 }
 
-// Moves a partition on as far as it can go. Any thread. True if it moved.
+// Moves a partition on to its next stage, if it can. Any thread. True if it moved; then that store was the last touch, as another thread
+// may take the partition further, and complete the request.
 bool move(Collective& c, int32_t i) {
-    const bool root = c.root;  // read now: once a root's last partition is over, another thread may complete the request
-    bool moved = false;
-    // Acquire: pairs with mark_of_collective() and the stores below.
-    if (c.stages[i].load(std::memory_order_acquire) == Stage::ready && children_have_sent(c, i) && claim(c, i, Stage::ready)) {
-        moved = true;
+    const Stage stage = c.stages[i].load(std::memory_order_acquire);  // pairs with mark_of_collective() and the stores below
+    if (stage == Stage::ready && children_have_sent(c, i) && claim(c, i, Stage::ready)) {
+        const Stage next = c.root ? Stage::over : Stage::reduced;
         if (c.op != nullptr) combine(c, i);
-        if (root) send_down(c, i);
+        if (c.root) send_down(c, i);
         else note(c, mark(*c.to_parent, i));
-        c.stages[i].store(root ? Stage::over : Stage::reduced, std::memory_order_release);
+        c.stages[i].store(next, std::memory_order_release);
+        return true;
     }
-    if (!root && c.stages[i].load(std::memory_order_acquire) == Stage::reduced && is_there(*c.from_parent, i) && claim(c, i, Stage::reduced)) {
-        moved = true;
+    if (stage == Stage::reduced && is_there(*c.from_parent, i) && claim(c, i, Stage::reduced)) {
         send_down(c, i);
         c.stages[i].store(Stage::over, std::memory_order_release);
+        return true;
     }
-    return moved;
+    return false;
 }
 
 // ---------------------------------------------------------------------------------------------------- driving

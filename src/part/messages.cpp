@@ -80,7 +80,7 @@ void post_messages(Channel& c) {
     c.row = c.own_row;
     c.stride = sizeof(uint32_t);
     c.done_parts = 0;
-    const bool one_each = alike(c) && c.setup.group == 1 && c.bytes != 0;
+    const bool alike = c.setup.group == 1 && c.setup.partitions == c.partitions && c.setup.bytes == c.each.bytes() && c.bytes != 0;
     if (c.spill == nullptr && needs_spill(c) && (c.spill = static_cast<char*>(malloc(static_cast<size_t>(sent_bytes(c)) + 1))) == nullptr) {
         note(c, no_memory());
         return;
@@ -92,7 +92,7 @@ void post_messages(Channel& c) {
         note(c, p2p::irecv(*c.process, *c.comm, landing(c, i, &spilled), envelope(c.peer, c.setup.first_tag + i), &c.requests[i]));
     }
     c.posted.store(true, std::memory_order_release);  // pairs with parrived()
-    c.look_made.store(one_each ? static_cast<uint32_t>(c.partitions) : 0, std::memory_order_release);  // likewise
+    c.look_made.store(alike ? static_cast<uint32_t>(c.partitions) : 0, std::memory_order_release);  // likewise
 }
 
 bool reap(Channel& c) {

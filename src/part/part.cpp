@@ -88,11 +88,11 @@ void end(Channel& c) {
     const Err err = c.error;
     if (r == nullptr && !expects_setup(c)) return destroy(*c.process->part, c);
     list_if_needed(*c.process->part, c);
-    release_busy(c);
     if (r != nullptr) p2p::complete_special(*c.process, *r, err);
+    release_busy(c);  // before that nobody can free the request, or the channel
 }
 
-// With `busy`, which ends here. Completing the request is the last touch.
+// With `busy`, which ends here; so does every use of the channel.
 bool drive(Channel& c) {
     Engine& e = *c.process->part;
     bool moved = c.sending && setup_left(c);
@@ -211,7 +211,6 @@ Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, b
     c->tag = e.tag;
     c->sending = sending;
     c->setup.group = 1;
-    c->stride = sizeof(uint32_t);
     c->way.store(Way::messages, std::memory_order_relaxed);
     if (e.rank == obj::proc_null) {
         c->matched.store(true, std::memory_order_relaxed);
@@ -220,7 +219,6 @@ Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, b
     type::retain(*each.type);
     if (!obj::is_predefined(comm)) obj::retain(comm);
     r->flags |= Request::persistent;
-    r->protocol = obj::Protocol::partitioned;
     r->state.store(Request::inactive, std::memory_order_release);
     c->request = r;
     *out = c;
@@ -249,12 +247,12 @@ Err send_setup(Process& p, Comm& comm, Channel& c) {
 
 // A sender's room for its marks, its board or its messages, and what it tells the receiver.
 Err prepare_send(Process& p, Comm& comm, Channel& c, obj::Info* info) {
+    c.marks = static_cast<std::atomic<uint32_t>*>(calloc(static_cast<size_t>(c.partitions) + 1, sizeof(uint32_t)));
+    if (c.marks == nullptr) return no_memory();
     const int32_t first = p.part->next_tag.fetch_add(c.partitions, std::memory_order_relaxed) & (tag_bits >> 1);
     c.setup = {c.tag, c.partitions, c.each.bytes(), data_space | first, group_of(*p.part, info, c), nullptr};
     WEFT_TRY(make_messages(c));
     make_board(c);
-    c.marks = static_cast<char*>(calloc(static_cast<size_t>(c.partitions) + 1, c.stride));
-    if (c.marks == nullptr) return no_memory();
     c.setup.board = c.board;
     return send_setup(p, comm, c);
 }
@@ -412,21 +410,7 @@ bool has_arrived(Channel& c, int32_t partition) {
     return true;
 }
 
-// Where both sides divide alike: copies a partition that is staged. One that has not been marked needs no progress, but every 16th such
-// look makes some, for whatever else this rank has to move. False: the long way.
-static bool look_again(Channel& c, int partition, bool* flag) {
-    if (static_cast<uint32_t>(partition) >= c.look_made.load(std::memory_order_acquire) || !c.native()) return false;
-    const uint32_t mark = mark_at(c.row, c.stride, static_cast<uint32_t>(partition)).load(std::memory_order_acquire);
-    if (mark == c.mark + 1) return *flag = land(c, partition);
-    constexpr uint32_t looks_between = 16;
-    const uint32_t n = c.misses.load(std::memory_order_relaxed) + 1;
-    c.misses.store(n, std::memory_order_relaxed);
-    *flag = false;
-    return static_cast<int32_t>(mark - c.mark) < 0 && n % looks_between != 0;
-}
-
 Err parrived(Process& p, Request& r, int partition, bool* flag) {
-    if (r.protocol == obj::Protocol::partitioned && look_again(channel_of(r), partition, flag)) return Err::ok;
     obj::blame(r.comm);
     if (&r == &obj::null_request) {
         *flag = true;

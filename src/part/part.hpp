@@ -23,8 +23,7 @@ extern WEFT_HIDDEN constinit const obj::RequestOps ops;
 // `each`: the first partition's buffer, its count that of one partition. Local: nothing waits for the other side.
 Err psend_init(Process&, Comm&, Buffer each, int partitions, p2p::Envelope, obj::Info*, Request** out);
 Err precv_init(Process&, Comm&, Buffer each, int partitions, p2p::Envelope, obj::Info*, Request** out);
-// Collectives of equal partitions: `each` is the result's first one. The same calls in the same
-// order on all ranks; local, too.
+// Collectives of equal partitions: `each` is the result's first one. The same calls in the same order on all ranks; local, too.
 Err pbcast_init(Process&, Comm&, Buffer each, int partitions, int root, obj::Info*, Request** out);
 Err pallreduce_init(Process&, Comm&, const void* send, Buffer each, int partitions, const op::Op&, obj::Info*, Request** out);
 // Any thread, on different partitions at once.
@@ -51,26 +50,25 @@ WEFT_INLINE bool put_at_once(Channel& c, int partition) {
     if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= c.ready_made)) return false;
     if (WEFT_UNLIKELY(c.gate->load(std::memory_order_acquire) != c.epoch)) return false;  // pairs with start_epoch()
     const auto i = static_cast<uint32_t>(partition);
-    std::atomic<uint32_t>& own = mark_at(c.marks, c.stride, i);
-    if (WEFT_CHECKS && WEFT_UNLIKELY((own.load(std::memory_order_relaxed) ^ c.mark) < 4)) return false;  // of the same epoch
-    const uint64_t n = c.bytes;
+    std::atomic<uint32_t>& mark = mark_at(c.row, c.stride, i);
+    if (WEFT_CHECKS && WEFT_UNLIKELY((mark.load(std::memory_order_relaxed) ^ c.mark) < 4)) return false;  // of the same epoch
+    const uint64_t n = c.bytes, at = n * i;
     if (small && WEFT_UNLIKELY(n > Board::line)) return false;
-    if (small) copy_small(c.into + c.step * i, c.from + n * i, n);
-    else memcpy(c.into + c.step * i, c.from + n * i, n);
-    mark_at(c.row, c.stride, i).store(c.mark, std::memory_order_release);  // pairs with is_taken(), parrived_at_once()
-    own.store(c.mark, std::memory_order_release);  // pairs with put_all()
+    if (small) copy_small(c.into + at, c.from + at, n);
+    else memcpy(c.into + at, c.from + at, n);
+    mark.store(c.mark, std::memory_order_release);  // pairs with is_taken(), parrived_at_once()
     mark_is_stored(c, partition);
     return true;
 }
 
 // MPI_Pready of a small partition: <= 60 instructions for 8 bytes, no lock, no read-modify-write. False: take the slow path.
 WEFT_INLINE bool pready_at_once(Process&, int partition, Request& r) {
-    return WEFT_LIKELY(r.protocol == obj::Protocol::partitioned) && put_at_once<true>(*static_cast<Channel*>(r.ext), partition);
+    return WEFT_LIKELY(r.ops == &ops) && put_at_once<true>(*static_cast<Channel*>(r.ext), partition);
 }
 
 // MPI_Parrived where both sides divide alike and nothing is left to copy: <= 25 instructions. False: take the slow path.
 WEFT_INLINE bool parrived_at_once(Process&, Request& r, int partition, bool* flag) {
-    if (WEFT_UNLIKELY(r.protocol != obj::Protocol::partitioned)) return false;
+    if (WEFT_UNLIKELY(r.ops != &ops)) return false;
     Channel& c = *static_cast<Channel*>(r.ext);
     // Acquire: pairs with open_epoch(), post_messages().
     if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= c.look_made.load(std::memory_order_acquire))) return false;
