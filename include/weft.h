@@ -123,6 +123,28 @@ int MPIX_Put_virtual_addr(const void *origin, int origin_count, MPI_Datatype ori
 int PMPIX_Put_virtual_addr(const void *origin, int origin_count, MPI_Datatype origin_datatype, int target, MPI_Aint target_address,
                            int target_count, MPI_Datatype target_datatype, MPI_Win win);
 
+/* Partitioned collectives: persistent requests whose buffers of `partitions` x `count` elements move partition by partition
+   (docs/partitioned.md). After MPI_Start, MPI_Pready marks a partition of this rank's own data; any thread may, each partition once.
+   MPI_Parrived tells whether a partition's result is there, and where it is, that part of the buffer may be read before the whole is
+   complete. MPI_Wait, MPI_Test and MPI_Request_free work as for MPI_Psend_init. All ranks of `comm` make the call, with equal
+   `partitions`, `count`, `datatype`, `op` and `root`, and in the same order beside other calls of these two; neither waits for other
+   ranks. `comm` is an intracommunicator (MPI_ERR_COMM). `info`: as in MPI_Psend_init. Thread-safe, as the thread level allows. */
+
+/* The root's buffer to all. The root alone marks partitions (others: MPI_ERR_REQUEST from MPI_Pready). Errors: MPI_ERR_ROOT,
+   MPI_ERR_ARG for a negative `partitions`. */
+int MPIX_Pbcast_init(void *buffer, int partitions, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
+                     MPI_Request *request);
+int PMPIX_Pbcast_init(void *buffer, int partitions, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request);
+
+/* The reduction of all ranks' buffers to all, combined in the order of ranks, so `op` need not commute. Every rank marks its partitions;
+   a partition's result is there when all ranks have marked theirs. `sendbuf` may be MPI_IN_PLACE: then the result replaces the data.
+   `op` may run in any thread that is inside MPI, for different partitions at once. Errors: MPI_ERR_OP, MPI_ERR_ARG as above. */
+int MPIX_Pallreduce_init(const void *sendbuf, void *recvbuf, int partitions, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                         MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int PMPIX_Pallreduce_init(const void *sendbuf, void *recvbuf, int partitions, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                          MPI_Comm comm, MPI_Info info, MPI_Request *request);
+
 #if defined(__cplusplus)
 }
 #endif

@@ -1,4 +1,4 @@
-// A binomial tree over a team, whose members count from the root on. Included by coll/ alone; plain arithmetic.
+// A binomial tree over a team, whose members count from the root on. Included by coll/ and part/; plain arithmetic.
 #pragma once
 #include <cstdint>
 

@@ -175,9 +175,10 @@ bool take_all(Channel& c) {
         for (; c.cursor < n && is_taken(c, c.cursor); ++c.cursor)
             if (claims) c.row[int64_t{c.cursor} * Board::line + Board::line - 1] = 0;
         if (c.cursor == n) return true;
-        if (c.awaited == c.cursor) break;
-        c.awaited = c.cursor;
-        c.board->await(static_cast<uint32_t>(c.cursor));  // and look again: see Board::await()
+        const uint32_t next = c.awaits_any ? Board::any : static_cast<uint32_t>(c.cursor);
+        if (c.awaited == next) break;
+        c.awaited = next;
+        c.board->await(next);  // and look again: see Board::await()
     }
     // One that has come out of order is copied while others are on their way.
     c.probe = c.probe + 1 < n ? c.probe + 1 : c.cursor;

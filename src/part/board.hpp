@@ -55,11 +55,15 @@ struct Board {
     void start_epoch(uint32_t epoch) { open.store(epoch, std::memory_order_release); }
     // Receiver: has read all marks and areas of `epoch`.
     void end_epoch(uint32_t epoch) { done.store(epoch, std::memory_order_release); }
-    // Receiver: says which partition it waits for. Its next look at that one's mark must come after this. An exchange: it comes before
+    static constexpr uint32_t any = UINT32_MAX;
+    // Receiver: says which partition it waits for, or `any`. Its next look at that one's mark must come after this. An exchange: it comes before
     // the sender's is_awaited(), which then returns true; or after it, and then that look sees the mark.
     void await(uint32_t partition) { awaited.exchange(partition, std::memory_order_acq_rel); }
     // Sender, after its mark, if the receiver does not poll.
-    bool is_awaited(uint32_t partition) { return awaited.fetch_add(0, std::memory_order_acq_rel) == partition; }
+    bool is_awaited(uint32_t partition) {
+        const uint32_t seen = awaited.fetch_add(0, std::memory_order_acq_rel);
+        return seen == partition || seen == any;
+    }
 };
 
 // A partition's mark in a row.

@@ -13,6 +13,8 @@
 #include "part/board.hpp"
 #include "type/type.hpp"
 
+namespace weft::obj { struct Info; }
+
 namespace weft::part {
 
 using obj::Comm;
@@ -70,6 +72,7 @@ struct Channel {
     int32_t cursor;                    // all parts before it have left or arrived
     int32_t probe;                     // receiver: the part looked at last besides
     int64_t awaited;                   // receiver: what the board was told last; -1: nothing in this epoch
+    bool awaits_any;                   // receiver: whichever partition comes, somebody can go on
 
     // Sender: 2 x epoch for a partition that is ready but waits for the receiver, plus 1 for one that has left but is not on the board;
     // how many wait.
@@ -92,15 +95,19 @@ struct Channel {
     bool native() const { return board != nullptr && way.load(std::memory_order_relaxed) != Way::messages; }
 };
 
+struct Collective;
+
 // Every channel that progress must drive: those whose setup is on its way, or whose partitions are messages or held.
 struct Engine {
     os::SpinLock lock;
     Channel *first, *last;
+    Collective* collectives;        // all that are active
     Board* boards;                  // of channels that are gone, until their receivers close them
     std::atomic<int32_t> next_tag;
     std::atomic<uint8_t> matching;  // whoever holds it takes setups
     int64_t gather;                 // bytes of a message that gathers partitions; WEFT_POLICY
     bool boards_allowed;            // likewise
+    std::atomic<bool> drives_collectives;  // progress does
 };
 
 // In the collective context, beside the tags of coll/ (TagSpace there), of which none has both upper bits.
@@ -129,6 +136,18 @@ inline Buffer whole(const Channel& c) { return {c.each.base, c.each.count * c.pa
 
 // Adds a channel to the list, if it is not there. Any thread.
 void append(Engine&, Channel&);
+
+// part.cpp: what collectives are built from. Their tags are their own, below those of users.
+Engine* engine_of(Process&);         // null: no memory
+Err make_sender(Process&, Comm&, Buffer each, int partitions, p2p::Envelope, obj::Info*, Request** out);
+Err make_receiver(Process&, Comm&, Buffer each, int partitions, p2p::Envelope, Request** out);
+Err mark(Channel&, int32_t partition);         // sender, any thread: it is ready
+bool has_arrived(Channel&, int32_t partition);  // receiver, any thread: makes no progress
+
+// collective.cpp: requests of partitioned collectives.
+bool is_collective(const Request&);
+Err mark_of_collective(Request&, int partition);               // any thread
+Err look_at_collective(Request&, int partition, bool* flag);   // any thread
 
 // board.cpp: partitions on a board.
 void make_board(Channel&);           // sender: `board` stays null where there can be none

@@ -22,22 +22,6 @@ enum class Policy : uint8_t { native, each, one };   // as WEFT_POLICY.part name
 
 bool drive_all(Process&);
 
-Engine* engine_of(Process& p) {
-    if (Engine* e = __atomic_load_n(&p.part, __ATOMIC_ACQUIRE)) return e;
-    auto* fresh = static_cast<Engine*>(calloc(1, sizeof(Engine)));
-    if (fresh == nullptr) return nullptr;
-    const auto policy = static_cast<Policy>(p.part_policy);
-    fresh->boards_allowed = policy == Policy::native;
-    fresh->gather = policy == Policy::each ? 0 : policy == Policy::one ? INT64_MAX : gathered_bytes;
-    Engine* none = nullptr;
-    if (!__atomic_compare_exchange_n(&p.part, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        free(fresh);
-        return none;
-    }
-    p2p::register_hook(p, drive_all);
-    return fresh;
-}
-
 // ------------------------------------------------------------------------------------------------- the list
 
 // A receiver that was freed before its setup came waits for it alone.
@@ -104,11 +88,11 @@ void end(Channel& c) {
     const Err err = c.error;
     if (r == nullptr && !expects_setup(c)) return destroy(*c.process->part, c);
     list_if_needed(*c.process->part, c);
-    release_busy(c);
     if (r != nullptr) p2p::complete_special(*c.process, *r, err);
+    release_busy(c);  // before that nobody can free the request, or the channel
 }
 
-// With `busy`, which ends here. Completing the request is the last touch.
+// With `busy`, which ends here; so does every use of the channel.
 bool drive(Channel& c) {
     Engine& e = *c.process->part;
     bool moved = c.sending && setup_left(c);
@@ -210,7 +194,6 @@ void free_channel(Request& r) {
 Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, bool sending, Channel** out) {
     if (partitions < 0) return fail(Err::arg, "%d partitions", partitions);
     if (e.rank == obj::any_source) return fail(Err::rank, "a partitioned receive names its source");
-    if (e.tag < 0) return fail(Err::tag, "a partitioned receive names its tag");
     Engine* engine = engine_of(p);
     auto* c = static_cast<Channel*>(calloc(1, sizeof(Channel)));
     Request* r = engine != nullptr && c != nullptr ? p2p::make_special(p, &comm, &ops, c) : nullptr;
@@ -276,6 +259,22 @@ Err prepare_send(Process& p, Comm& comm, Channel& c, obj::Info* info) {
 
 }  // namespace
 
+Engine* engine_of(Process& p) {
+    if (Engine* e = __atomic_load_n(&p.part, __ATOMIC_ACQUIRE)) return e;
+    auto* fresh = static_cast<Engine*>(calloc(1, sizeof(Engine)));
+    if (fresh == nullptr) return nullptr;
+    const auto policy = static_cast<Policy>(p.part_policy);
+    fresh->boards_allowed = policy == Policy::native;
+    fresh->gather = policy == Policy::each ? 0 : policy == Policy::one ? INT64_MAX : gathered_bytes;
+    Engine* none = nullptr;
+    if (!__atomic_compare_exchange_n(&p.part, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        free(fresh);
+        return none;
+    }
+    p2p::register_hook(p, drive_all);
+    return fresh;
+}
+
 constinit const obj::RequestOps ops{"partitioned", start, poll, finish, nullptr, free_channel, true};
 
 void append(Engine& e, Channel& c) {
@@ -290,6 +289,15 @@ void append(Engine& e, Channel& c) {
 }
 
 Err psend_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, obj::Info* info, Request** out) {
+    return make_sender(p, comm, each, partitions, e, info, out);
+}
+
+Err precv_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, obj::Info*, Request** out) {
+    if (e.tag < 0) return fail(Err::tag, "a partitioned receive names its tag");
+    return make_receiver(p, comm, each, partitions, e, out);
+}
+
+Err make_sender(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, obj::Info* info, Request** out) {
     Channel* c = nullptr;
     WEFT_TRY(make(p, comm, each, partitions, e, true, &c));
     Request* r = c->request;
@@ -302,7 +310,7 @@ Err psend_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelop
     return Err::ok;
 }
 
-Err precv_init(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, obj::Info*, Request** out) {
+Err make_receiver(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, Request** out) {
     Channel* made = nullptr;
     WEFT_TRY(make(p, comm, each, partitions, e, false, &made));
     Channel& c = *made;
@@ -343,12 +351,12 @@ Err check_partition(const Channel& c, int partition) {
     return fail(Err::arg, "partition %d of %d", partition, c.partitions);
 }
 
-Err mark(Channel& c, int partition) {
+}  // namespace
+
+Err mark(Channel& c, int32_t partition) {
     if (c.peer == obj::proc_null || put_at_once<false>(c, partition)) return Err::ok;
     return put(c, partition);
 }
-
-}  // namespace
 
 void wake(Channel& c, int partition) {
     lane::Lane& l = *c.process->lane;
@@ -358,12 +366,18 @@ void wake(Channel& c, int partition) {
 }
 
 Err pready(Process&, int partition, Request& r) {
+    if (is_collective(r)) return mark_of_collective(r, partition);
     WEFT_TRY(check_send(r));
     WEFT_TRY(check_partition(channel_of(r), partition));
     return mark(channel_of(r), partition);
 }
 
 Err pready_range(Process&, int low, int high, Request& r) {
+    if (is_collective(r)) {
+        if (low > high) return fail(Err::arg, "the range of partitions ends at %d, before %d", high, low);
+        for (int i = low; i <= high; i++) WEFT_TRY(mark_of_collective(r, i));
+        return Err::ok;
+    }
     WEFT_TRY(check_send(r));
     WEFT_TRY(check_partition(channel_of(r), low));
     WEFT_TRY(check_partition(channel_of(r), high));
@@ -373,6 +387,10 @@ Err pready_range(Process&, int low, int high, Request& r) {
 }
 
 Err pready_list(Process&, int n, const int* partitions, Request& r) {
+    if (is_collective(r)) {
+        for (int i = 0; i < n; i++) WEFT_TRY(mark_of_collective(r, partitions[i]));
+        return Err::ok;
+    }
     WEFT_TRY(check_send(r));
     for (int i = 0; i < n; i++) WEFT_TRY(check_partition(channel_of(r), partitions[i]));
     for (int i = 0; i < n; i++) WEFT_TRY(mark(channel_of(r), partitions[i]));
@@ -380,7 +398,7 @@ Err pready_list(Process&, int n, const int* partitions, Request& r) {
 }
 
 // Have all parts come that reach into this partition? Where parts are empty, the count decides in place of the bytes.
-static bool covered(Channel& c, int partition) {
+bool has_arrived(Channel& c, int32_t partition) {
     if (!c.posted.load(std::memory_order_acquire)) return false;  // pairs with open_epoch(), post_messages()
     const int32_t parts = parts_of(c);
     if (static_cast<uint32_t>(partition) < c.look_made.load(std::memory_order_relaxed)) return is_taken(c, partition);
@@ -398,14 +416,15 @@ Err parrived(Process& p, Request& r, int partition, bool* flag) {
         *flag = true;
         return Err::ok;
     }
+    if (is_collective(r)) return look_at_collective(r, partition, flag);
     if (!(r.flags & Request::special) || r.ops != &ops || channel_of(r).sending)
         return fail(Err::request, "the request is no partitioned receive");
     Channel& c = channel_of(r);
     WEFT_TRY(check_partition(c, partition));
-    *flag = r.done() || covered(c, partition);
+    *flag = r.done() || has_arrived(c, partition);
     if (*flag) return Err::ok;
     p2p::progress_once(p);
-    *flag = r.done() || covered(c, partition);
+    *flag = r.done() || has_arrived(c, partition);
     return Err::ok;
 }
 

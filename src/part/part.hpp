@@ -11,11 +11,10 @@
 #include "obj/ints.hpp"
 #include "obj/process.hpp"
 #include "obj/request.hpp"
+#include "op/op.hpp"
 #include "p2p/p2p.hpp"
 #include "part/channel.hpp"
 #include "type/type.hpp"
-
-namespace weft::obj { struct Info; }
 
 namespace weft::part {
 
@@ -24,6 +23,9 @@ extern WEFT_HIDDEN constinit const obj::RequestOps ops;
 // `each`: the first partition's buffer, its count that of one partition. Local: nothing waits for the other side.
 Err psend_init(Process&, Comm&, Buffer each, int partitions, p2p::Envelope, obj::Info*, Request** out);
 Err precv_init(Process&, Comm&, Buffer each, int partitions, p2p::Envelope, obj::Info*, Request** out);
+// Collectives of equal partitions: `each` is the result's first one. The same calls in the same order on all ranks; local, too.
+Err pbcast_init(Process&, Comm&, Buffer each, int partitions, int root, obj::Info*, Request** out);
+Err pallreduce_init(Process&, Comm&, const void* send, Buffer each, int partitions, const op::Op&, obj::Info*, Request** out);
 // Any thread, on different partitions at once.
 Err pready(Process&, int partition, Request&);
 Err pready_range(Process&, int low, int high, Request&);

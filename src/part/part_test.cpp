@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "coll/calls.hpp"
+#include "op/predefined.hpp"
 #include "p2p/ranks_test.hpp"
 #include "type/build.hpp"
 
@@ -90,6 +91,38 @@ TEST(Partitioned, DividedAlike) {
 
 TEST(Partitioned, MarkedBeforeTheReceiveIsStarted) {
     on_two([](Process& p) { exchange(p, 2, true, ints_type(), 1); });
+}
+
+// Three ranks, so that one has both parent and child; three threads of each mark while the main one waits or looks.
+void combine(Process& p) {
+    std::vector<int> own(total), sum(total);
+    Request* r = nullptr;
+    ASSERT_EQ(part::pallreduce_init(p, p.world, own.data(), {sum.data(), each, ints_type()}, partitions, *op::predefined_at(33), nullptr, &r), Err::ok);
+    for (int round = 0; round < 10; round++) {
+        for (size_t i = 0; i < total; i++) own[i] = p.world_rank * 100000 + round * 1000 + static_cast<int>(i);
+        start(*r);
+        std::vector<std::thread> markers;
+        for (int t = 0; t < 3; t++)
+            markers.emplace_back([&p, r, t] {
+                adopt(p);
+                for (int i = t; i < partitions; i += 3) mark(p, i, *r);
+            });
+        for (int i = 0; i < partitions && round % 2 == 0; i++)
+            while (!arrived(p, *r, i)) {}
+        p2p::wait(p, *r);
+        for (auto& t : markers) t.join();
+        ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+        for (size_t i = 0; i < total; i++) ASSERT_EQ(sum[i], 3 * (100000 + round * 1000 + static_cast<int>(i)));
+    }
+    p2p::free_request(p, *r);
+}
+
+TEST(Partitioned, Allreduce) {
+    run_ranks(3, ThreadLevel::multiple, [](Process& p) {
+        combine(p);
+        ASSERT_EQ(coll::barrier(p, p.world), Err::ok);
+        coll::close(p);
+    });
 }
 
 // A buffer with gaps is never written to in place: its partitions are staged.
