@@ -9,7 +9,8 @@ namespace weft::lane {
 
 class Ids {
 public:
-    explicit constexpr Ids(uint16_t lane = 0) : lane_bits_(uint32_t{lane} << 24) {}
+    constexpr Ids() = default;
+    explicit constexpr Ids(uint16_t lane) : lane_bits_(uint32_t{lane} << 24) {}
     // Frees the table.
     void close();
     // The identity of `record` from now on; 0 when out of memory.
@@ -53,7 +54,7 @@ private:
 
     Slot* slots_ = nullptr;
     uint32_t count_ = 0, free_ = none;
-    uint32_t lane_bits_;
+    uint32_t lane_bits_ = 0;
 };
 
 }  // namespace weft::lane
