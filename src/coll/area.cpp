@@ -26,14 +26,15 @@ bool has_work(const Process& p) {
 }
 
 // Gives the CPU to the members that share it until the watch is over. False when the wait is to go on by other means.
-bool over_by_yielding(Process& p, Watch& w) {
-    constexpr uint32_t looks = 32;   // between rounds of progress
+bool over_by_resting(Process& p, const Comm& c, Watch& w) {
+    constexpr uint32_t yields = 32;   // between rounds of progress
     lane::Lane& l = *p.lane;
+    lane::Rest rest(l);
     const uint64_t began = os::now_ns();
     for (uint64_t now = began; now - began < l.limits.sleep_ns && !lane::Idler::is_disturbed(l, now); now = os::now_ns()) {
-        for (uint32_t i = 0; i < looks; i++) {
+        for (const uint32_t end = rest.yields() + yields; rest.yields() != end;) {
             if (has_work(p)) return false;
-            lane::Idler::yield(l);
+            rest.between_looks(c.routes[w.next].index);
             if (w.over()) return true;
         }
         p2p::progress(p);
@@ -52,7 +53,7 @@ bool over_by_spinning(Process& p, Watch& w) {
 }  // namespace
 
 void Share::wait_long(Process& p, Watch& w) {
-    if (p.lane->limits.shared_cpus ? over_by_yielding(p, w) : over_by_spinning(p, w)) return;
+    if (p.lane->limits.shared_cpus ? over_by_resting(p, *comm, w) : over_by_spinning(p, w)) return;
     head().waiters.fetch_add(1, std::memory_order_seq_cst);
     {
         p2p::AwaitingMember told(*comm, w.next);

@@ -164,17 +164,43 @@ bool Idler::yielded(Lane& l, uint64_t cycles) {
     return others && quick < few_yields;
 }
 
+// Yields, and tells the other ranks that this one is away meanwhile.
+void Idler::give_cpu(Lane& l) {
+    const bool tells = l.limits.shared_cpus && l.shm.ranks > 1;
+    if (tells) l.shm.leave_cpu();
+    os::yield_cpu();
+    l.yielded_at.store(os::cycles(), std::memory_order_relaxed);
+    if (tells) l.shm.have_cpu();
+}
+
 void Idler::yield(Lane& l) {
     const uint64_t before = os::cycles();
-    os::yield_cpu();
+    give_cpu(l);
     (void)yielded(l, os::cycles() - before);
+}
+
+bool Rest::stays(int partner) {
+    const uint32_t away = partner == nobody ? 1 : lane_.shm.away(partner);
+    if (away & 1) return false;
+    const uint64_t now = os::cycles();
+    if (since_ == 0 || away != seen_) {
+        since_ = now;
+        seen_ = away;
+    }
+    return now - since_ < stay_cycles && now - lane_.yielded_at.load(std::memory_order_relaxed) < turn_cycles;
+}
+
+void Rest::between_looks(int partner) {
+    if (stays(partner)) return os::pause_cpu();
+    ++yields_;
+    Idler::yield(lane_);
 }
 
 Idler::Step Idler::idle(bool crowded) {
     const uint64_t now = os::cycles(), passed = now - cycles_;
     bool taken = false;
-    if (polls_ != 0 && yields_) {
-        taken = yielded(lane_, passed);
+    if (polls_ != 0 && rests_) {
+        taken = gave_ && yielded(lane_, passed);
     } else if (polls_ != 0 && !lane_.limits.shared_cpus && passed >= long_cycles) {
         disturb(lane_);
         taken = true;
@@ -185,8 +211,9 @@ Idler::Step Idler::idle(bool crowded) {
         // Reading the clock takes as long as a poll, so it is read at every eighth only.
         if (more % 8 == 0 || taken)
             if (const Step next = look_at_clock(more == 0, crowded); next != Step::poll) return next;
-        if (yields_) {
-            os::yield_cpu();
+        gave_ = rests_ && !rest_.stays(partner_);
+        if (gave_) {
+            give_cpu(lane_);
             return Step::poll;
         }
     }
@@ -203,7 +230,7 @@ Idler::Step Idler::look_at_clock(bool first, bool crowded) {
         return Step::listen;
     }
     const bool disturbed = is_disturbed(lane_, now_ns_);
-    yields_ = !disturbed && !crowded && (lane_.limits.shared_cpus || lane_.threads);
+    rests_ = !disturbed && !crowded && (lane_.limits.shared_cpus || lane_.threads);
     if (crowded) ask_for_short_slices();
     uint64_t limit = lane_.limits.sleep_ns;
     if (disturbed && alone_spin_ns < limit) limit = alone_spin_ns;

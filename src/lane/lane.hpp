@@ -107,6 +107,7 @@ struct alignas(64) Lane : Wires {          // so two lanes share no cache line
     std::atomic<uint32_t> unguarded{0};    // requests that other threads may complete without the guard; any thread
     std::atomic<uint64_t> disturbed_until{0};  // until then another process competes for this CPU (see Idler); any thread
     std::atomic<uint32_t> quick_yields{~0u >> 1};  // short yields since the last long one
+    std::atomic<uint64_t> yielded_at{0};   // the last one's end, in cycles
     Use use_before;                        // at the last long yield
     std::atomic<uint32_t> local_word{0};   // futex on which `sleepers` sleep where there is no wire
 
@@ -227,9 +228,32 @@ private:
     bool taken_ = true;
 };
 
+// What a rank that shares its CPU does between two looks: it yields. But while the rank for which it waits seems to have a CPU, it pauses
+// for about as long as a few yields take, because the answer may come within a tenth of that. So two ranks that talk stay together once
+// they run at the same time. They yield at the latest when a turn is over: others that talk wait for theirs.
+// docs/experiments/029-partners.md
+class Rest {
+public:
+    static constexpr int nobody = -1;
+    explicit Rest(Lane& l) : lane_(l) {}
+    // `partner`: index of the awaited rank on the wire of shared memory, or nobody.
+    void between_looks(int partner);
+    uint32_t yields() const { return yields_; }
+    // Whether to pause rather than to yield: once for each time that the partner gets a CPU.
+    bool stays(int partner);
+
+private:
+    static constexpr uint64_t stay_cycles = 20'000;      // 4 to 10 us
+    static constexpr uint64_t turn_cycles = 1'000'000;   // 0.2 to 0.5 ms
+    Lane& lane_;
+    uint64_t since_ = 0;                                 // when it began to pause
+    uint32_t seen_ = 0;                                  // what the partner told of its CPU then
+    uint32_t yields_ = 0;
+};
+
 // Waiting without progress. One per waiting loop.
 // - Where the job has a CPU for each rank, a wait spins for 5 ms (more than a scheduler's slice), then sleeps.
-// - Where ranks or threads share CPUs, it yields after each look, and sleeps after 5 ms.
+// - Where ranks or threads share CPUs, it rests after each look (see Rest), and sleeps after 5 ms.
 // - If a spinning rank loses its CPU for about a millisecond, or its yields take that long, another process shares the CPU, and each
 //   yield gives away a slice of 3 ms. For the next 0.1 s a wait is then a spin of 50 us (5 us where ranks share CPUs) and a sleep: the
 //   kernel soon runs a sleeper that is woken, as it has used less than its share, so ranks that communicate run at the same time. Ranks
@@ -243,7 +267,7 @@ private:
 struct Idler {
     // What the caller does next: poll again, sleep (see sleep_until_woken), or check whether mpiexec asks what it waits for.
     enum class Step : uint8_t { poll, sleep, listen };
-    explicit Idler(Lane& l) : lane_(l) {}
+    explicit Idler(Lane& l, int partner = Rest::nobody) : lane_(l), rest_(l), partner_(partner) {}
     void moved() { polls_ = 0; }
     // Called after a poll that moved nothing. `crowded`: threads of this process that wait outnumber its CPUs.
     Step idle(bool crowded = false);
@@ -263,16 +287,20 @@ private:
     static constexpr uint64_t alone_spin_ns = 50'000;           // about what sleeping and being woken costs
     static constexpr uint64_t shared_spin_ns = 5'000;           // while it spins, a fellow waits
     static constexpr uint32_t few_yields = 64;
-    static constexpr uint64_t short_while_ns = 5'000'000, long_while_ns = 50'000'000;  // some slices
+    static constexpr uint64_t short_while_ns = 15'000'000, long_while_ns = 50'000'000;  // some slices
     static void disturb(Lane&);
     static void ask_for_short_slices();                         // once for each thread
+    static void give_cpu(Lane&);
     static bool yielded(Lane&, uint64_t cycles);
     static bool others_ran(Lane&);
     Step look_at_clock(bool first, bool crowded);
 
     Lane& lane_;
+    Rest rest_;
+    const int partner_;
     uint32_t polls_ = 0;
-    bool yields_ = false;                 // after each look
+    bool rests_ = false;                  // after each look
+    bool gave_ = false;                   // and yielded, after the last one
     uint64_t cycles_ = 0;                 // at the last look
     uint64_t since_ns_ = 0;               // nothing has moved
     uint64_t began_ns_ = 0, now_ns_ = 0;  // the wait; the last look at the clock

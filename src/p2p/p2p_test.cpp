@@ -505,7 +505,7 @@ static int times_disturbed(uint32_t cpus) {
         l->limits.spin_polls = 1;
         l->limits.sleep_ns = uint64_t{3600} * 1'000'000'000;
         lane::Idler idler(*l);
-        for (int i = 0; i < 3; ++i) {
+        for (int i = 0; i < 5; ++i) {
             (void)idler.idle();
             std::this_thread::sleep_for(std::chrono::milliseconds(6));
         }
@@ -521,6 +521,37 @@ static int times_disturbed(uint32_t cpus) {
 TEST(P2p, AYieldToFellowsIsNoNeighbour) {
     EXPECT_EQ(times_disturbed(0), 0);
     EXPECT_GT(times_disturbed(1000), 0);
+}
+
+// Who waits for a rank that is away yields after each look; while it seems to have a CPU, the wait stays for some looks, but not for ever.
+TEST(P2p, AWaitStaysWhileItsPartnerSeemsToRun) {
+    std::atomic<int> step{0};
+    const auto reach = [&](int n) {
+        step.store(n);
+        while (step.load() == n) std::this_thread::yield();
+    };
+    run_ranks(2, ThreadLevel::single, [&](Process& p) {
+        if (p.world_rank == 1) {
+            while (step.load() != 1) std::this_thread::yield();
+            p.lane->shm.leave_cpu();
+            reach(2);
+            p.lane->shm.have_cpu();
+            return;
+        }
+        const int partner = p.world.routes[1].index;
+        p.lane->limits.shared_cpus = true;
+        lane::Rest rest(*p.lane);
+        lane::Idler::yield(*p.lane);   // a turn begins
+        int looks = 0;
+        for (; rest.yields() == 0; ++looks) rest.between_looks(partner);
+        EXPECT_GT(looks, 1) << "it gave its CPU away at once";
+        rest.between_looks(partner);
+        EXPECT_EQ(rest.yields(), 2u) << "it waited again for one that was interrupted";
+        reach(1);
+        for (looks = 0; looks < 10; ++looks) rest.between_looks(partner);
+        EXPECT_EQ(rest.yields(), 12u) << "it waited for one that has no CPU";
+        step.store(3);
+    });
 }
 
 // Threads that outnumber CPUs sleep after a few looks more; those that do not, look on.

@@ -25,10 +25,12 @@ void poll_for(Process& p, Lane& l, const Request& r, int index, bool seen, bool 
     wire::shm::Shm::In& in = l.shm.from(index);
     Next next;
     const auto done = [&] { return r.done(); };
-    const bool yield = l.limits.shared_cpus && sole && !lane::Idler::is_disturbed(l, os::now_ns());
+    const bool rests = l.limits.shared_cpus && sole && !lane::Idler::is_disturbed(l, os::now_ns());
     const auto comes = [&] {
-        constexpr uint32_t looks = 32;
-        return yield ? comes_within(p, l, in, looks, &next, done, [&] { lane::Idler::yield(l); })
+        constexpr uint32_t yields = 32;
+        lane::Rest rest(l);
+        return rests ? comes_within(p, l, in, UINT32_MAX, &next, [&] { return r.done() || rest.yields() == yields; },
+                                    [&] { rest.between_looks(index); })
                      : comes_within(p, l, in, l.limits.spin_polls, &next, done);
     };
     // Other rings are not polled meanwhile, so this stops after as many messages as a ring holds.

@@ -14,7 +14,7 @@ namespace weft::p2p {
 bool poll_lane(LaneGuard&, Process&);
 // Waits briefly for `r`, whose message comes by shared memory from the rank at `index` there. Polls only that ring, and takes no message
 // after the one for `r`: the next may soon have a posted receive, which saves a copy. `seen`: a message is there. `sole`: no other
-// receive is posted; then ranks that share CPUs yield after each look instead of pausing, as polling one ring is faster than polling all.
+// receive is posted; then ranks that share CPUs rest after each look instead of pausing, as polling one ring is faster than polling all.
 void poll_for(Process&, Lane&, const Request& r, int index, bool seen, bool sole);
 using Next = wire::shm::Shm::Next;
 // Polls `in` until its next message is there, at most `polls` times. False earlier if queued sends, rendezvous or schedules need full
@@ -54,9 +54,11 @@ inline void end_work(Process& p) { p.hook_work.fetch_sub(1, std::memory_order_re
 WEFT_COLD void check_wires(Process&);
 
 // Where a wait looks: at `lane` first, where that is not null. `alone`: nothing that comes by another lane can end the wait.
+// `partner`: who can end it, as an index on the wire of shared memory, where that is known.
 struct Home {
     Lane* lane = nullptr;
     bool alone = false;
+    int partner = lane::Rest::nobody;
 };
 // The lanes at which a wait sleeps: those by which its end may come, and those that no other thread watches or has just used, so that
 // whoever sends to them is served. `to` has room for all; returns how many. Lowers the time after which it is to ask again.
@@ -67,7 +69,7 @@ WEFT_COLD int lanes_to_watch(Process&, Home, Lane** to, uint32_t* timeout_us);
 template <class Done, class Sleep>
 void progress_until(Process& p, Done&& done, const Request* blocking, Sleep&& sleep, Home home = {}) {
     Lane& first = !WEFT_SINGLE && home.lane != nullptr ? *home.lane : *p.lane;
-    lane::Idler idler(first);
+    lane::Idler idler(first, home.partner);
     bool told = false;
     uint64_t failed = 0;   // rounds that moved nothing
     for (bool over = done(); !over;) {

@@ -27,9 +27,19 @@ void free_request_block(LaneGuard& g, Request& r) {
     g.lane.requests.give(&r);
 }
 
+// Who completes `r`, for ranks that share CPUs (lane::Rest).
+static int partner_of(Lane& l, const Request& r) {
+    if (!l.limits.shared_cpus || is_special(r)) return lane::Rest::nobody;
+    LaneGuard g(l);   // another thread may complete it
+    if (r.done() || r.comm == nullptr) return lane::Rest::nobody;
+    const obj::Route& route = r.comm->routes[r.rank];   // MPI_ANY_SOURCE has a sentinel there
+    return route.way == obj::Route::shm ? route.index : lane::Rest::nobody;
+}
+
 void wait(Process& p, Request& r) {
     // What completes a special request may come by any lane.
-    progress_until(p, [&] { return r.done() || poll_special(r); }, &r, Home{&lane_of(p, r), !is_special(r)});
+    Lane& l = lane_of(p, r);
+    progress_until(p, [&] { return r.done() || poll_special(r); }, &r, Home{&l, !is_special(r), partner_of(l, r)});
 }
 
 bool test(Process& p, Request& r) {

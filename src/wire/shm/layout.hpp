@@ -44,6 +44,8 @@ struct Mailbox {
     std::atomic<int32_t> pid;                         // 0 until the rank has joined
     std::atomic<uint32_t> shares;                     // Sharing
     std::atomic<uint32_t> lanes;                      // of the rank; 0: not known yet. In the first lane's mailbox alone
+    // A hint. Lowest bit: 1 while the rank waits and has given its CPU away; the others count how often it did.
+    alignas(64) std::atomic<uint32_t> away;
     alignas(64) std::atomic<uint64_t> doorbells[max_ranks / 64];  // one bit per sender whose ring is not being polled
     alignas(64) std::atomic<uint32_t> eager_max;      // a hint: largest message to send to this rank eagerly rather than by rendezvous; 0: not known yet
 };

@@ -249,6 +249,11 @@ struct Shm {
     uint32_t lanes_of(int peer) const { return mailbox(peer)->lanes.load(std::memory_order_acquire); }
     void tell_lanes(uint32_t count) { mailbox(me)->lanes.store(count, std::memory_order_release); }
 
+    // What the peer tells of its CPU (Mailbox::away). Where it is not away it may have been interrupted, all the same.
+    uint32_t away(int peer) const { return mailbox(peer)->away.load(std::memory_order_relaxed); }
+    void leave_cpu() { mailbox(me)->away.store((away(me) + 2) | 1, std::memory_order_relaxed); }
+    void have_cpu() { mailbox(me)->away.store(away(me) & ~1u, std::memory_order_relaxed); }
+
     int pid(int peer) const { return mailbox(peer)->pid.load(std::memory_order_acquire); }
     Control* control(int to, int from) const { return reinterpret_cast<Control*>(base_ + layout_.control(to, from)); }
     Mailbox* mailbox(int r) const { return reinterpret_cast<Mailbox*>(base_ + layout_.mailbox(r)); }
