@@ -225,10 +225,12 @@ bool settle_way(Channel& c) {
     return true;
 }
 
-// Release: the data come before the mark.
+// Release: the data come before the mark. A receiver that does not poll is woken if it waits for this partition.
 void publish(Channel& c, int32_t i, Where where) {
     mark_at(c.row, c.stride, static_cast<uint32_t>(i)).store(mark_of(c.epoch, where), std::memory_order_release);
-    mark_is_stored(c, i);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // as in put_at_once()
+    if (c.polled->load(std::memory_order_relaxed) == 0 && c.board->is_awaited(static_cast<uint32_t>(i))) notify(c);
+    lane::wake_sleepers(*c.process->lane);
 }
 
 // Copies a partition to where the receiver finds it; `settled`: it has said where that may be. False: there is no room yet.
@@ -264,9 +266,7 @@ void put_held(Channel& c) {
     }
 }
 
-}  // namespace
-
-Err put(Channel& c, int32_t i) {
+Err put_while_used(Channel& c, int32_t i) {
     if (is_marked(c, i)) return fail(Err::arg, "partition %d is marked ready twice", i);
     const bool settled = settle_way(c);
     if (c.way.load(std::memory_order_relaxed) == Way::messages) {
@@ -278,6 +278,16 @@ Err put(Channel& c, int32_t i) {
     c.marks[i].store(held_mark(c), std::memory_order_release);  // pairs with put_held()
     append(*c.process->part, c);
     return Err::ok;
+}
+
+}  // namespace
+
+// The request may be complete before this returns, and freed by another thread.
+Err put(Channel& c, int32_t i) {
+    c.users.fetch_add(1, std::memory_order_relaxed);  // before the mark, with which whoever frees it sees it
+    const Err e = put_while_used(c, i);
+    c.users.fetch_sub(1, std::memory_order_release);  // pairs with destroy()
+    return e;
 }
 
 bool put_all(Channel& c) {

@@ -49,7 +49,6 @@ struct Channel {
     const char* from;                  // sender: its own, if it is dense
     uint64_t bytes;                    // of one of its own partitions
     const std::atomic<uint32_t>* polled;  // sender, start: 0 where the receiver must be woken
-    const std::atomic<uint32_t>* sleepers;  // sender: threads of this rank
 
     Process* process;
     Comm* comm;
@@ -69,6 +68,7 @@ struct Channel {
     Setup incoming;                    // ... and where it lands
     std::atomic<bool> active;
     std::atomic<uint8_t> busy;         // whoever holds it may drive the channel
+    std::atomic<uint32_t> users;       // sender: threads in put(), for which destroy() waits
     int32_t cursor;                    // all parts before it have left or arrived
     int32_t probe;                     // receiver: the part looked at last besides
     int64_t awaited;                   // receiver: what the board was told last; -1: nothing in this epoch

@@ -7,6 +7,7 @@
 #include "obj/info.hpp"
 #include "obj/settings.hpp"
 #include "obj/status.hpp"
+#include "os/clock.hpp"
 #include "type/predefined.hpp"
 
 namespace weft::part {
@@ -55,6 +56,7 @@ void list_if_needed(Engine& e, Channel& c) {
 }
 
 void destroy(Engine& e, Channel& c) {
+    while (c.users.load(std::memory_order_acquire) != 0) os::yield_cpu();  // pairs with put(): each has stored its mark, and goes
     {
         SpinGuard guard(e.lock);
         if (c.listed.load(std::memory_order_relaxed)) remove(e, c);
@@ -205,7 +207,6 @@ Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, b
     c->comm = &comm;
     c->each = each;
     c->bytes = static_cast<uint64_t>(each.bytes());
-    c->sleepers = &p.lane->sleepers;
     c->partitions = partitions;
     c->peer = e.rank;
     c->tag = e.tag;
@@ -354,15 +355,15 @@ Err check_partition(const Channel& c, int partition) {
 }  // namespace
 
 Err mark(Channel& c, int32_t partition) {
-    if (c.peer == obj::proc_null || put_at_once<false>(c, partition)) return Err::ok;
+    if (c.peer == obj::proc_null || put_at_once<false>(*c.process, c, partition)) return Err::ok;
     return put(c, partition);
 }
 
-void wake(Channel& c, int partition) {
-    lane::Lane& l = *c.process->lane;
-    if (c.polled->load(std::memory_order_relaxed) == 0 && c.board->is_awaited(static_cast<uint32_t>(partition)))
-        l.notify(c.comm->routes[c.peer].peer);
-    lane::wake_sleepers(l);
+void wake(Process& p, const std::atomic<uint32_t>* polled) {
+    wire::shm::Shm& shm = p.lane->shm;
+    for (int i = 0; i < shm.ranks && polled->load(std::memory_order_relaxed) == 0; i++)
+        if (shm.is_connected(i) && &shm.to(i).control->polled == polled) shm.notify(i);
+    lane::wake_sleepers(*p.lane);
 }
 
 Err pready(Process&, int partition, Request& r) {

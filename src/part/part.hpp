@@ -33,22 +33,19 @@ Err pready_list(Process&, int n, const int* partitions, Request&);
 // Any thread.
 Err parrived(Process&, Request&, int partition, bool* flag);
 
-// Sender, after its mark: wakes the receiver if it waits for this partition, and threads of this rank that wait for the send.
-__attribute__((noinline)) void wake(Channel&, int partition);
-// Sender: a mark has been stored. A receiver that does not poll may have to be woken; so may a thread of this rank.
-WEFT_INLINE void mark_is_stored(Channel& c, int partition) {
-    // The receiver that clears `polled` fences for this rank, too: see Shm::notify(). Likewise a thread that goes to sleep: Lane::unguarded.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (WEFT_UNLIKELY(c.polled->load(std::memory_order_relaxed) == 0) || WEFT_UNLIKELY(c.sleepers->load(std::memory_order_relaxed) != 0))
-        wake(c, partition);
-}
+// Sender, after its mark, when the channel may be gone: wakes threads of this rank that wait for the send, and the receiver to which `polled`
+// belongs, if it has just stopped polling.
+WEFT_COLD void wake(Process&, const std::atomic<uint32_t>* polled);
 
 // Copies a partition to where the receiver finds it, in place or staged, and marks it. False: nothing happened, as the partition does not
-// exist or is marked already, the receiver must be asked first, or, if `small`, it has more than a line of bytes.
+// exist or is marked already, the receiver must be asked first or may have to be woken, or, if `small`, it has more than a line of bytes.
+// Once the mark is stored another thread may complete the request and free it, or start it again: the channel is not read after that.
 template <bool small>
-WEFT_INLINE bool put_at_once(Channel& c, int partition) {
+WEFT_INLINE bool put_at_once(Process& p, Channel& c, int partition) {
     if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= c.ready_made)) return false;
     if (WEFT_UNLIKELY(c.gate->load(std::memory_order_acquire) != c.epoch)) return false;  // pairs with start_epoch()
+    const std::atomic<uint32_t>* const polled = c.polled;
+    if (WEFT_UNLIKELY(polled->load(std::memory_order_relaxed) == 0)) return false;
     const auto i = static_cast<uint32_t>(partition);
     std::atomic<uint32_t>& mark = mark_at(c.row, c.stride, i);
     if (WEFT_CHECKS && WEFT_UNLIKELY((mark.load(std::memory_order_relaxed) ^ c.mark) < 4)) return false;  // of the same epoch
@@ -57,13 +54,16 @@ WEFT_INLINE bool put_at_once(Channel& c, int partition) {
     if (small) copy_small(c.into + at, c.from + at, n);
     else memcpy(c.into + at, c.from + at, n);
     mark.store(c.mark, std::memory_order_release);  // pairs with is_taken(), parrived_at_once()
-    mark_is_stored(c, partition);
+    // The receiver that clears `polled` fences for this rank, too: see Shm::notify(). Likewise a thread that goes to sleep: Lane::unguarded.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (WEFT_UNLIKELY(polled->load(std::memory_order_relaxed) == 0) || WEFT_UNLIKELY(p.lane->sleepers.load(std::memory_order_relaxed) != 0))
+        wake(p, polled);
     return true;
 }
 
 // MPI_Pready of a small partition: <= 60 instructions for 8 bytes, no lock, no read-modify-write. False: take the slow path.
-WEFT_INLINE bool pready_at_once(Process&, int partition, Request& r) {
-    return WEFT_LIKELY(r.ops == &ops) && put_at_once<true>(*static_cast<Channel*>(r.ext), partition);
+WEFT_INLINE bool pready_at_once(Process& p, int partition, Request& r) {
+    return WEFT_LIKELY(r.ops == &ops) && put_at_once<true>(p, *static_cast<Channel*>(r.ext), partition);
 }
 
 // MPI_Parrived where both sides divide alike and nothing is left to copy: <= 25 instructions. False: take the slow path.

@@ -93,6 +93,50 @@ TEST(Partitioned, MarkedBeforeTheReceiveIsStarted) {
     on_two([](Process& p) { exchange(p, 2, true, ints_type(), 1); });
 }
 
+// A thread marks while another waits for the send, frees the request and makes the next: who used the channel after the last mark
+// would use what is gone. Partitions of 4 bytes are copied at once, those of a type with gaps by the longer path.
+void free_behind_the_mark(Process& p, const type::Type* type, size_t gap) {
+    for (int round = 0; round < 200; round++) {
+        int out[8], in[8];
+        std::fill(in, in + 8, -1);
+        Request* r = nullptr;
+        if (p.world_rank == 1) {
+            ASSERT_EQ(part::precv_init(p, p.world, {in, 1, type}, 4, {0, 4}, nullptr, &r), Err::ok);
+            start(*r);
+            p2p::wait(p, *r);
+            ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+            for (size_t i = 0; i < 4; i++) ASSERT_EQ(in[i * gap], round + static_cast<int>(i));
+            p2p::free_request(p, *r);
+            continue;
+        }
+        for (size_t i = 0; i < 4; i++) out[i * gap] = round + static_cast<int>(i);
+        ASSERT_EQ(part::psend_init(p, p.world, {out, 1, type}, 4, {1, 4}, nullptr, &r), Err::ok);
+        start(*r);
+        std::thread marker([&p, r] {
+            adopt(p);
+            for (int i = 0; i < 4; i++) mark(p, i, *r);
+        });
+        p2p::wait(p, *r);
+        ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+        p2p::free_request(p, *r);
+        marker.join();
+    }
+}
+
+TEST(Partitioned, FreedBehindTheLastMark) {
+    on_two([](Process& p) { free_behind_the_mark(p, ints_type(), 1); });
+}
+
+TEST(Partitioned, FreedBehindTheLastMarkOfATypeWithGaps) {
+    on_two([](Process& p) {
+        type::Type* strided = nullptr;
+        ASSERT_EQ(type::resized(type::Width::classic, *ints_type(), 0, 8, &strided), Err::ok);
+        ASSERT_EQ(type::commit(*strided), Err::ok);
+        free_behind_the_mark(p, strided, 2);
+        type::release(*strided);
+    });
+}
+
 // Three ranks, so that one has both parent and child; three threads of each mark while the main one waits or looks.
 void combine(Process& p) {
     std::vector<int> own(total), sum(total);
