@@ -85,7 +85,7 @@ void weft_pages_begin() {
 
 #define WEFT_EXPORT extern "C" __attribute__((visibility("default")))
 
-WEFT_EXPORT heap::Slices* weft_slices_of_malloc_1() { return own_slices.base != nullptr ? &own_slices : nullptr; }
+WEFT_EXPORT heap::Slices* weft_slices_of_malloc_2() { return own_slices.base != nullptr ? &own_slices : nullptr; }
 
 WEFT_EXPORT void* malloc(size_t bytes) noexcept { return checked(mi_malloc(bytes)); }
 WEFT_EXPORT void* calloc(size_t count, size_t bytes) noexcept {

@@ -1,5 +1,6 @@
-// Memory of this rank that every rank of the node can reach: blocks of the rank's own slice (heap/slices.hpp), by mimalloc; private
-// memory where the heap is not shared. Used by lane/, obj/ and above. Thread-safe: one lock per heap.
+// Memory of this rank that every rank of the node can reach: blocks of the rank's own slice (heap/slices.hpp), by mimalloc, and behind all
+// slices those that it has no room for (heap/large.hpp); private memory where the heap is not shared. Used by lane/, obj/ and above.
+// Thread-safe: one lock per heap.
 // A block belongs to the heap that allocated it; another rank of the node gives it back by its own heap, and the owner frees it when
 // it next allocates or releases.
 #pragma once
@@ -29,7 +30,9 @@ struct Heap {
 
 private:
     void free_returned();
-    void free_block(void* p);
+    void* find_memory(size_t bytes, size_t align);
+    void free_block(void* p, size_t bytes);
+    PartHead* find_owner(const void* p) const;
 
     os::SpinLock lock_;
     Segment* segment_ = nullptr;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "heap/mapped.hpp"
 #include "os/memory.hpp"
 
 using namespace weft;
@@ -83,7 +84,7 @@ TEST(Heap, BlocksOfASliceAreItsOwn) {
     EXPECT_EQ(m.heap.bytes_in_use(), 0u);
     int local;
     EXPECT_EQ(m.heap.release(&local), Err::arg);
-    EXPECT_EQ(m.heap.allocate(heap::largest_part_bytes), nullptr) << "the slice has its head, too";
+    EXPECT_EQ(m.heap.allocate(heap::most_large_bytes), nullptr) << "the table of large blocks is there, too";
 }
 
 TEST(Heap, BlocksOfEverySizeAreAligned) {
@@ -113,6 +114,47 @@ TEST(Heap, WhatAnotherRankReturnsIsFreed) {
     EXPECT_EQ(m.heap.release(m.segment.slice(0) + (1 << 20)), Err::ok);
     EXPECT_FALSE(m.segment.shares_heap(0));
     EXPECT_TRUE(m.segment.shares_heap(1));
+}
+
+TEST(Heap, BlocksLargerThanASliceLieBehindAllSlices) {
+    Mapped m;
+    if (!m.segment.same_address) GTEST_SKIP() << no_slices;
+    constexpr size_t bytes = (size_t{64} << 30) + 12345;
+    char* p[3];
+    for (char*& one : p) {
+        one = static_cast<char*>(m.heap.allocate(bytes, size_t{2} << 20));
+        ASSERT_NE(one, nullptr);
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(one) % (2 << 20), 0u);
+        EXPECT_TRUE(heap::find(&m.segment, one, bytes));
+        EXPECT_TRUE(one[0] == 0 && one[bytes / 2] == 0 && one[bytes - 1] == 0);
+        one[0] = one[bytes - 1] = 1;
+    }
+    EXPECT_TRUE(p[0] + bytes <= p[1] && p[1] + bytes <= p[2]);
+    EXPECT_EQ(m.heap.release(p[1] + (1 << 20)), Err::arg) << "none begins there";
+    EXPECT_EQ(m.heap.release(p[1]), Err::ok);
+    EXPECT_EQ(m.heap.release(p[1]), Err::arg) << "twice";
+    auto* const again = static_cast<char*>(m.heap.allocate(bytes - 5, size_t{2} << 20));
+    EXPECT_EQ(again, p[1]) << "the first gap that is long enough";
+    EXPECT_TRUE(again[0] == 0 && again[bytes - 6] == 0) << "what was there is gone";
+    // As another rank frees it: the owner does when it next looks.
+    m.segment.heap->head_of_large(p[2])->blocks.push(p[2]);
+    void* const small = m.heap.allocate(10);
+    EXPECT_EQ(m.heap.bytes_in_use(), bytes + bytes - 5 + 10);
+    for (void* one : {static_cast<void*>(p[0]), static_cast<void*>(again), small}) EXPECT_EQ(m.heap.release(one), Err::ok);
+}
+
+TEST(Heap, LargePrivateBlocksTakeNoMemoryBeforeTheyAreTouched) {
+    heap::Heap h;
+    h.open(nullptr);
+    constexpr size_t bytes = (size_t{65} << 30) + 1;
+    for (size_t align : {size_t{64}, size_t{2} << 20}) {
+        auto* const p = static_cast<char*>(h.allocate(bytes, align));
+        ASSERT_NE(p, nullptr);
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % align, 0u);
+        p[0] = p[bytes - 1] = 1;
+        EXPECT_EQ(h.release(p), Err::ok);
+    }
+    h.close();
 }
 
 TEST(Heap, AForkedChildHasACopy) {
@@ -192,7 +234,7 @@ TEST(Slices, UnitsAreDisjointAndZero) {
     EXPECT_EQ(most, s.own + (32 << 20));
     EXPECT_EQ(s.take(32 << 20), nullptr);
     EXPECT_NE(s.take(4096), nullptr) << "before the first aligned address there is room for small ones";
-    os::unmap(s.base, s.bytes);
+    os::unmap(s.base, s.geometry.mapped_bytes());
     close(fd);
 }
 
@@ -204,11 +246,11 @@ TEST(Slices, EachProcessOfARankHasAPart) {
     const pid_t child = fork();
     if (child == 0) {
         heap::Slices second, third;
-        if (!second.map(fd, 0, g, 1, test_address + g.bytes())) _exit(1);
+        if (!second.map(fd, 0, g, 1, test_address + g.mapped_bytes())) _exit(1);
         if (second.own != second.slice(1) + g.part_bytes() || second.owner(second.own) != 1) _exit(2);
         static_cast<char*>(second.take(4096))[0] = 1;
         const pid_t grandchild = fork();
-        if (grandchild == 0) _exit(third.map(fd, 0, g, 1, test_address + 2 * g.bytes()));   // both parts are in use
+        if (grandchild == 0) _exit(third.map(fd, 0, g, 1, test_address + 2 * g.mapped_bytes()));   // both parts are in use
         _exit(status_of(grandchild) == 0 ? 0 : 3);
     }
     EXPECT_EQ(status_of(child), 0);
@@ -216,12 +258,12 @@ TEST(Slices, EachProcessOfARankHasAPart) {
     const pid_t next = fork();
     if (next == 0) {
         heap::Slices again;
-        if (!again.map(fd, 0, g, 1, test_address + g.bytes())) _exit(1);
+        if (!again.map(fd, 0, g, 1, test_address + g.mapped_bytes())) _exit(1);
         if (again.own != again.slice(1) + g.part_bytes() || again.own_head().taken != 0) _exit(2);
         _exit(static_cast<char*>(again.take(4096))[0] != 0);
     }
     EXPECT_EQ(status_of(next), 0);
-    os::unmap(first.base, first.bytes);
+    os::unmap(first.base, g.mapped_bytes());
     close(fd);
 }
 
@@ -230,6 +272,8 @@ TEST(Geometry, FitsTheAddresses) {
         for (int parts : {1, 4}) {
             const heap::Geometry g = heap::Geometry::of(ranks, parts);
             EXPECT_LE(g.bytes(), heap::all_slices_bytes);
+            EXPECT_LE(g.mapped_bytes(), heap::all_slices_bytes);
+            EXPECT_EQ(g.large_bytes(), ranks <= 100 ? heap::most_large_bytes : g.large_bytes());
             EXPECT_LE(g.part_bytes(), heap::largest_part_bytes);
             EXPECT_GE(g.part_bytes(), 8ull << 30);
         }
@@ -270,12 +314,14 @@ TEST(LiveBlocks, AreWhatWasAddedAndNotRemoved) {
     std::vector<bool> there(3000);
     uint64_t bytes = 0;
     const auto at = [](size_t i) { return reinterpret_cast<void*>(heap::heap_address + i * 64); };
-    EXPECT_FALSE(live.remove(at(1)));
+    size_t removed = 0;
+    EXPECT_FALSE(live.remove(at(1), &removed));
     for (int i = 0; i < 100000; ++i) {
         const size_t k = random() % there.size();
         if (there[k] || random() % 3 == 0) {
-            ASSERT_EQ(live.remove(at(k)), there[k]);
-            if (there[k]) bytes -= k;
+            ASSERT_EQ(live.remove(at(k), &removed), there[k]);
+            if (there[k]) bytes -= removed;
+            ASSERT_TRUE(!there[k] || removed == k);
             there[k] = false;
         } else {
             ASSERT_TRUE(live.add(at(k), k));
@@ -284,7 +330,7 @@ TEST(LiveBlocks, AreWhatWasAddedAndNotRemoved) {
         }
         ASSERT_EQ(live.bytes(), bytes);
     }
-    live.clear([&](void* p) { there[(reinterpret_cast<uint64_t>(p) - heap::heap_address) / 64].flip(); });
+    live.clear([&](void* p, size_t) { there[(reinterpret_cast<uint64_t>(p) - heap::heap_address) / 64].flip(); });
     for (bool b : there) EXPECT_FALSE(b);
 }
 

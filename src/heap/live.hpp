@@ -25,12 +25,13 @@ public:
         return true;
     }
 
-    // False when the block is not there.
-    bool remove(const void* at) {
+    // False when the block is not there. `bytes`: of the block.
+    bool remove(const void* at, size_t* bytes) {
         size_t i = slots_ == 0 ? 0 : find(at);
         if (slots_ == 0 || table_[i].at == nullptr) return false;
         --count_;
-        bytes_ -= table_[i].bytes;
+        *bytes = table_[i].bytes;
+        bytes_ -= *bytes;
         table_[i].at = nullptr;
         // What came after it and was pushed on moves up.
         for (size_t j = next(i); table_[j].at != nullptr; j = next(j)) {
@@ -41,11 +42,11 @@ public:
         return true;
     }
 
-    // Forgets all, having called `f` with each address.
+    // Forgets all, having called `f` with each address and size.
     template <class F>
     void clear(F&& f) {
         for (size_t i = 0; i < slots_; ++i)
-            if (table_[i].at != nullptr) f(table_[i].at);
+            if (table_[i].at != nullptr) f(table_[i].at, table_[i].bytes);
         free(table_);
         *this = LiveBlocks{};
     }

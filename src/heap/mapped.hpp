@@ -23,7 +23,7 @@ struct Mapped {
 // Whether all of [p, p + bytes) lies in the shared heap of this process. `segment` may be null.
 inline bool is_mapped(const Segment* segment, const void* p, uint64_t bytes) {
     if (segment == nullptr || !segment->same_address || !segment->in_heap(p)) return false;
-    return bytes <= segment->slices_bytes() - static_cast<uint64_t>(static_cast<const char*>(p) - segment->slices);
+    return bytes <= segment->shared_bytes() - static_cast<uint64_t>(static_cast<const char*>(p) - segment->slices);
 }
 
 // The range as others know it; nothing where it does not lie in the shared heap.

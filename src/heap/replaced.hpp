@@ -7,9 +7,9 @@ namespace weft::heap {
 
 // "<descriptor>:<inode>:<ranks>:<rank>" of the job's heap. The inode unmasks a reused number.
 inline constexpr char env_heap[] = "WEFT_HEAP";
-// What it exports: own_slices, if malloc allocates from them. The name changes with the structure.
+// What it exports: own_slices, if malloc allocates from them. The name changes with the structure, and with what is mapped.
 using SlicesOfMalloc = Slices*();
-inline constexpr char slices_of_malloc[] = "weft_slices_of_malloc_1";
+inline constexpr char slices_of_malloc[] = "weft_slices_of_malloc_2";
 
 struct Replaced {
     Slices* slices;    // null: malloc returns private memory

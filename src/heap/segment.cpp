@@ -94,6 +94,7 @@ Err Segment::map(int file, int node_ranks, int node_rank, size_t bytes_for_wires
     heap->tell_mapped();
     slices = heap->base;
     shift = heap->geometry.shift;
+    large_bytes = heap->geometry.large_bytes();
     same_address = true;
     return Err::ok;
 }

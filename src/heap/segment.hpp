@@ -25,6 +25,7 @@ struct Segment {
     char* lines = nullptr;      // a cache line for each rank: see returned()
     Slices* heap = nullptr;     // this process's slices; null where the heap cannot be shared
     char* slices = nullptr;     // their first; rank i's is slice(i)
+    uint64_t large_bytes = 0;   // that follow them: blocks for which no slice has room (heap/large.hpp)
     int shift = slice_shift;    // a slice has 1 << shift bytes
     bool same_address = false;  // pointers into `slices` mean the same in every rank that shares_heap()
     bool malloc_shares = false; // malloc is replaced: what it returns is in the slice, too
@@ -37,9 +38,11 @@ struct Segment {
 
     char* slice(int rank) const { return slices + (static_cast<uint64_t>(rank) << shift); }
     uint64_t slices_bytes() const { return static_cast<uint64_t>(ranks) << shift; }
+    uint64_t shared_bytes() const { return slices_bytes() + large_bytes; }
     bool in_heap(const void* p) const {
-        return static_cast<uint64_t>(static_cast<const char*>(p) - slices) < slices_bytes() && slices != nullptr;
+        return static_cast<uint64_t>(static_cast<const char*>(p) - slices) < shared_bytes() && slices != nullptr;
     }
+    // Of an address in a slice.
     int owner(const void* p) const { return static_cast<int>((static_cast<const char*>(p) - slices) >> shift); }
     // Whether a pointer into that rank's slice may be followed here, and one into this rank's there. Ask when a message has come from
     // it: before, it may not have started.

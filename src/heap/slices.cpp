@@ -76,15 +76,15 @@ bool Slices::map(int fd, uint64_t offset, const Geometry& g, int rank, uint64_t 
     if (!WEFT_MIMALLOC) return false;
     {
         SpinGuard guard(lock_);
-        if (base != nullptr || !os::grow(fd, offset + g.bytes())) return false;
-        auto* at = static_cast<char*>(os::map_shared(fd, offset, g.bytes(), reinterpret_cast<char*>(address)));
+        if (base != nullptr || !os::grow(fd, offset + g.mapped_bytes())) return false;
+        auto* at = static_cast<char*>(os::map_shared(fd, offset, g.mapped_bytes(), reinterpret_cast<char*>(address)));
         if (at == nullptr) return false;
-        os::dont_dump(at, g.bytes());
+        os::dont_dump(at, g.mapped_bytes());
         base = at;
         geometry = g;
         if (!claim(rank)) {
             base = nullptr;
-            os::unmap(at, g.bytes());
+            os::unmap(at, g.mapped_bytes());
             return false;
         }
         me = rank;

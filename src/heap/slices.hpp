@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/err.hpp"
+#include "heap/large.hpp"
 #include "heap/returned.hpp"
 #include "os/spin.hpp"
 
@@ -17,6 +18,8 @@ namespace weft::heap {
 inline constexpr uint64_t heap_address = 0x2100'0000'0000;    // where every rank maps the slices
 inline constexpr uint64_t all_slices_bytes = 64ull << 40;     // at most
 inline constexpr uint64_t largest_part_bytes = 64ull << 30;
+inline constexpr uint64_t most_large_bytes = 8ull << 40;      // of the addresses that follow the slices (large.hpp)
+inline constexpr uint64_t room_for_large = 40ull << 40;       // there are some while they and the slices are no more
 inline constexpr size_t unit_bytes = 64 << 10;
 inline constexpr int parts_of_malloc = 4;   // of a slice where malloc is replaced: for the program and for wrappers that start it
 
@@ -46,6 +49,11 @@ struct Geometry {
     uint64_t slice_bytes() const { return 1ull << shift; }
     uint64_t part_bytes() const { return slice_bytes() / static_cast<uint64_t>(parts); }
     uint64_t bytes() const { return slice_bytes() * static_cast<uint64_t>(ranks); }
+    uint64_t large_bytes() const {
+        if (bytes() >= room_for_large) return 0;
+        return room_for_large - bytes() < most_large_bytes ? room_for_large - bytes() : most_large_bytes;
+    }
+    uint64_t mapped_bytes() const { return bytes() + large_bytes(); }
 };
 
 struct Slices {
@@ -70,6 +78,8 @@ struct Slices {
     void tell_mapped();
     PartHead& own_head() const { return *reinterpret_cast<PartHead*>(own); }
     PartHead& head_of(const void* p) const;
+    // The same of a large block; null where none begins.
+    PartHead* head_of_large(const void* p) const;
 
     // Whole units of the own part, zeroed, aligned to 32 MiB from 1 MiB on; null when there are not as many in a row.
     void* take(size_t bytes);
@@ -79,12 +89,21 @@ struct Slices {
     // Makes bytes of the own part read as zero, and touches no page that nobody has touched since it was taken.
     void zero(void* p, size_t bytes) const;
 
+    // A block of whole units in the addresses that follow the slices, aligned to `align`; null when there is no room. Zeroed. A forked child
+    // shares it with its parent. give_large(): of any process. Of an address where no block begins bytes_of_large() is 0.
+    void* take_large(size_t bytes, size_t align);
+    void give_large(void* p);
+    uint64_t bytes_of_large(const void* p) const;
+    bool is_large(const void* p) const { return static_cast<uint64_t>(static_cast<const char*>(p) - base) - bytes < geometry.large_bytes() && base != nullptr; }
+
     // Around fork(): the child's part becomes a private copy before the parent goes on.
     void before_fork();
     void after_fork_in_parent();
     void after_fork_in_child();
 
 private:
+    LargeHead& large() const { return *reinterpret_cast<LargeHead*>(base + bytes); }
+    uint64_t large_unit(const void* p) const { return (static_cast<uint64_t>(static_cast<const char*>(p) - base) - bytes) / unit_bytes; }
     bool claim(int rank);
     void empty_part();
     void copy_part(char* to) const;
