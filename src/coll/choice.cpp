@@ -108,7 +108,8 @@ constexpr Table made_for(Forced ways) {
 constexpr Table as_shipped[] = {made_for(Forced::no), made_for(Forced::messages), made_for(Forced::lines), made_for(Forced::stages)};
 
 bool fits(const Rule& r, int32_t members, Cpus cpus) {
-    return members >= r.least_members && members <= r.most_members && (r.cpus == whose || r.cpus == cpus || (r.cpus == Cpus::own && cpus == Cpus::own_claiming));
+    const bool theirs = r.cpus == whose || r.cpus == cpus || (r.cpus == Cpus::own && cpus == Cpus::own_claiming);
+    return theirs && members >= r.least_members && members <= r.most_members;
 }
 
 }  // namespace

@@ -99,7 +99,9 @@ Err parse_row(const char* origin, int line, const Word (&w)[5], Rule* r) {
     r->least_members = static_cast<int32_t>(least);
     r->most_members = most > INT32_MAX ? INT32_MAX : static_cast<int32_t>(most);
     const int cpus = find(w[2], cpus_names, 4);
-    if (cpus < 0) return fail(Err::arg, "%s, line %d: %.*s does not say whose CPUs; allowed are %s", origin, line, w[2].shown(), w[2].at, List(cpus_names, 4).text);
+    if (cpus < 0)
+        return fail(Err::arg, "%s, line %d: %.*s does not say whose CPUs; allowed are %s", origin, line, w[2].shown(), w[2].at,
+                    List(cpus_names, 4).text);
     r->cpus = static_cast<Cpus>(cpus);
     if (!parse_range(w[3], &r->least, &r->most))
         return fail(Err::arg, "%s, line %d: %.*s is no range of bytes; allowed are 4K, 0-4K, 64K- and any", origin, line, w[3].shown(), w[3].at);
@@ -120,7 +122,9 @@ Err parse_rows(const char* origin, const char* text, Rule* rows, int32_t* n) {
         const char *at = text, *end = text + strcspn(text, "#\n");
         for (at += strspn(at, separators); at < end; at += strspn(at, separators)) {
             const Word w{at, strcspn(at, " \t\r\n#")};
-            if (found == 5) return fail(Err::arg, "%s, line %d: %.*s is one word too many; a line is: operation members cpus bytes algorithm", origin, line, w.shown(), w.at);
+            if (found == 5)
+                return fail(Err::arg, "%s, line %d: %.*s is one word too many; a line is: operation members cpus bytes algorithm", origin, line,
+                            w.shown(), w.at);
             words[found++] = w;
             at += w.length;
         }
