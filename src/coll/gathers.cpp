@@ -154,7 +154,8 @@ void add_allgather_in_levels(Schedule& s, const Levels& l, int64_t block, Buffer
     int32_t here = l.first_here();
     rooted_level(s, Way::gather, l.node, l.head, {nullptr, block}, own, [&](int32_t i) { return run(here + i, here + i + 1); });
     s.fence();
-    if (l.leads()) allgather_level(s, l.leaders, Lie::in_a_row, block == never_a_tree ? 0 : block, [&](int32_t i, int32_t j) { return run(l.first[i], l.first[j]); });
+    const int64_t bytes = block == never_a_tree ? 0 : block;   // blocks of any sizes: no limit is for them
+    if (l.leads()) allgather_level(s, l.leaders, Lie::in_a_row, bytes, [&](int32_t i, int32_t j) { return run(l.first[i], l.first[j]); });
     add_bcast(s, l.node, l.head, run(0, l.first[l.leaders.size]));
 }
 

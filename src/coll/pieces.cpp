@@ -64,7 +64,10 @@ void add_barrier(Schedule& s, const Team& t) {
 namespace {
 
 void add_linear_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
-    if (t.rank != root) return s.recv(t, root, b);
+    if (t.rank != root) {
+        s.recv(t, root, b);
+        return s.fence();
+    }
     for (int32_t i = 1; i < t.size; i++) s.send(t, (root + i) % t.size, b);
 }
 
