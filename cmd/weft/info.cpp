@@ -92,7 +92,7 @@ int print_api(const Library& library, bool json) {
 
 // A misspelt control variable changes nothing, and nobody says so but this.
 void warn_of_unknown(const std::vector<Section>& known) {
-    static const char* const of_commands[] = {"WEFT_CC", "WEFT_CXX", "WEFT_PEERS", "WEFT_RANK", "WEFT_SIZE", "WEFT_INFO", "WEFT_LAUNCHER_TIMEOUT", "WEFT_BOOT_FD", "WEFT_BOOT_ADDR", "WEFT_COOKIE", "WEFT_HEAP", "WEFT_PROFILE", "WEFT_TUNED"};
+    static const char* const of_commands[] = {"WEFT_CC", "WEFT_CXX", "WEFT_PEERS", "WEFT_RANK", "WEFT_SIZE", "WEFT_INFO", "WEFT_LAUNCHER_TIMEOUT", "WEFT_BOOT_FD", "WEFT_BOOT_ADDR", "WEFT_COOKIE", "WEFT_HEAP", "WEFT_PROFILE", "WEFT_TUNED", "WEFT_COLL_TABLE", "WEFT_COLL_FORCE"};
     for (char** e = environ; *e; e++) {
         std::string name(*e, std::strcspn(*e, "="));
         if (name.rfind("WEFT_", 0) != 0) continue;

@@ -159,8 +159,9 @@ void open_share(Share& s, const Process& p, Comm& c, const Layout& l, char* base
     s.me = c.rank;
     s.ranks = c.size;
     s.crowded = cpus == Cpus::shared;
-    for (int i = 0; i < n_operations; i++)
-        s.limits[i] = limits_for(static_cast<Operation>(i), c.size, cpus, static_cast<Forced>(p.coll_choice));
+    s.cpus = cpus;
+    s.table = &table_of(p);
+    for (int i = 0; i < n_operations; i++) s.lines_most[i] = most_by_lines(*s.table, static_cast<Operation>(i), c.size, cpus);
 }
 
 // Two areas: for blocking and for nonblocking collectives.
@@ -209,7 +210,7 @@ void consider_area(Process& p, Comm& c) {
 Share* open_own_area(Process& p, Comm& c, Operation o, int64_t bytes) {
     if (share_of(c) == nullptr) make_areas(p, c);
     const Share* common = share_of(c);
-    if (common == nullptr || !common->limits_of(o).stages(bytes)) return nullptr;
+    if (common == nullptr || !common->stages(o, bytes)) return nullptr;
     const Layout l = layout_for(c.size, bytes);
     auto* share = static_cast<Share*>(malloc(sizeof(Share)));
     char* mine = c.rank == 0 && share != nullptr ? allocate(p, l, 1) : nullptr;

@@ -94,7 +94,9 @@ struct Share {
     Comm* comm = nullptr;
     int32_t me = 0, ranks = 0;
     bool crowded = false;      // the members outnumber their CPUs: the same in all of them
-    Limits limits[n_operations]{};
+    Cpus cpus = Cpus::own;     // the same
+    int64_t lines_most[n_operations]{};
+    const Table* table = nullptr;
     uint64_t call = 0;         // begun last
     uint64_t all_done = 0;     // all members are known to be done with this call and those before
     uint64_t marked = 0;       // this member's mark as it stored it last
@@ -104,7 +106,12 @@ struct Share {
     static constexpr uint64_t mark_at(uint64_t n, uint64_t phase) { return n << phase_bits | phase; }
     static constexpr uint64_t mark_done(uint64_t n) { return (n + 1) << phase_bits; }
 
-    const Limits& limits_of(Operation o) const { return limits[static_cast<int>(o)]; }
+    // Whether a blocking call of so many bytes goes by lines; one that is for a schedule, by staging memory.
+    bool lines(Operation o, int64_t bytes) const { return bytes > 0 && bytes <= lines_most[static_cast<int>(o)]; }
+    bool has_lines(Operation o) const { return lines_most[static_cast<int>(o)] >= 0; }
+    bool stages(Operation o, int64_t bytes) const {
+        return bytes > 0 && choose(*table, o, ranks, cpus, bytes, algorithms_of(o) & ~set_of(Algorithm::lines)) == Algorithm::stages;
+    }
     Head& head() const { return *reinterpret_cast<Head*>(base); }
     std::atomic<uint64_t>& mark(int32_t i) const { return reinterpret_cast<Mark*>(base + layout.marks())[i].at; }
     Line& line(uint64_t n, int32_t i) const {

@@ -138,11 +138,12 @@ struct Flow {
     }
 };
 
+// The algorithm, made of messages, of an operation among `members`, who all ask with the same values. `but`: what cannot be used.
+Algorithm by_messages(const Schedule&, Operation, int32_t members, int64_t bytes, Algorithms but = 0);
 // Does a tree move blocks of `bytes` sooner than the root alone would? It saves the root messages, log2(n) for n - 1, but
-// copies every block anew at each step: a message costs about as much as copying a kilobyte twice, and among few there
-// are hardly any to save.
-inline bool tree_pays(int32_t members, int64_t bytes) { return members > 4 && bytes <= 1024; }
-inline constexpr int64_t never_a_tree = INT64_MAX;
+// copies every block anew at each step.
+bool tree_pays(const Schedule&, Way, int32_t members, int64_t bytes);
+inline constexpr int64_t never_a_tree = -1;
 // Element-wise over all members, in their order; the result is in `result` at `root`. `own` is read, never written;
 // it may be `result.base` itself.
 void add_reduce(Schedule&, const Team&, int32_t root, const void* own, Buffer result);

@@ -57,7 +57,34 @@ void add_swaps(Schedule& s, const Team& t, const Blocks& data, int64_t least) {
 
 }  // namespace
 
+namespace {
+
+// Bruck's: log2(n) rounds, in each of which a member hands on half of all blocks, packed. Block i is the one that has to go i members on;
+// those with the round's bit set go that far. Equal blocks.
+void add_bruck(Schedule& s, const Team& t, const Alltoall& a) {
+    const int64_t block = a.recv.at(0).bytes();
+    const Buffer all = s.temp_bytes(block * t.size), out = s.temp_bytes(block * t.size), in = s.temp_bytes(block * t.size);
+    auto at = [&](Buffer row, int64_t i) { return bytes_at(static_cast<char*>(row.base) + i * block, block); };
+    for (int32_t i = 0; i < t.size; i++) s.copy(a.send.at((t.rank + i) % t.size), at(all, i));
+    for (int32_t bit = 1; bit < t.size; bit *= 2) {
+        int64_t n = 0;
+        for (int32_t i = bit; i < t.size; i++)
+            if ((i & bit) != 0) s.copy(at(all, i), at(out, n++));
+        s.recv(t, (t.rank - bit + t.size) % t.size, bytes_at(in.base, n * block));
+        s.send(t, (t.rank + bit) % t.size, bytes_at(out.base, n * block));
+        s.fence();
+        n = 0;
+        for (int32_t i = bit; i < t.size; i++)
+            if ((i & bit) != 0) s.copy(at(in, n++), at(all, i));
+    }
+    for (int32_t i = 0; i < t.size; i++) s.copy(at(all, i), a.recv.at((t.rank - i + t.size) % t.size));
+}
+
+}  // namespace
+
 void add_alltoall(Schedule& s, const Team& t, const Alltoall& a, int64_t least) {
+    if (least == 0 && is_row(a.recv) && !a.send.in_place() && by_messages(s, Operation::alltoall, t.size, a.recv.at(0).bytes() * t.size) == Algorithm::bruck)
+        return add_bruck(s, t, a);
     if (a.send.in_place()) return add_swaps(s, t, a.recv, least);
     if (a.send.at(t.rank).bytes() >= least) s.copy(a.send.at(t.rank), a.recv.at(t.rank));
     for (int32_t i = 1; i < t.size; i++) {

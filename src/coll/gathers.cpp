@@ -31,7 +31,7 @@ struct Rotated {
 template <class Place>
 void rooted_level(Schedule& s, Way way, const Team& t, int32_t root, const Shares& shares, Buffer own, Place place) {
     Flow flow{s, way};
-    if (!tree_pays(t.size, shares.block)) {
+    if (!tree_pays(s, way, t.size, shares.block)) {
         for (int32_t i = 0; t.rank == root && i < t.size; i++)
             if (i != root) flow.from_member(t, i, place(i));
         if (t.rank != root) flow.to_root(t, root, own);
@@ -76,12 +76,35 @@ template <class Part> void add_doubling(Schedule& s, const Team& t, Part part) {
     }
 }
 
+// Any number of members: what one has, its own first and then those of the members after it, is doubled in every round, and put in its
+// place at the end. Equal parts.
+template <class Part> void add_bruck(Schedule& s, const Team& t, Part part) {
+    const int64_t block = part(t.rank, t.rank + 1).bytes();
+    const Buffer row = s.temp_bytes(block * t.size);
+    auto packed = [&](int64_t from, int64_t to) { return bytes_at(static_cast<char*>(row.base) + from * block, (to - from) * block); };
+    s.copy(part(t.rank, t.rank + 1), packed(0, 1));
+    for (int32_t have = 1; have < t.size; have *= 2) {
+        const int32_t more = have < t.size - have ? have : t.size - have;
+        s.recv(t, (t.rank + have) % t.size, packed(have, have + more));
+        s.send(t, (t.rank - have + t.size) % t.size, packed(0, more));
+        s.fence();
+    }
+    s.copy(packed(1, t.size - t.rank), part(t.rank + 1, t.size));
+    s.copy(packed(t.size - t.rank, t.size), part(0, t.rank));
+}
+
+// How the parts of an allgather lie: each somewhere; those of neighbours one behind the other; and all as large.
+enum class Lie : uint8_t { apart, in_a_row, equal_in_a_row };
+
 // part(i, j): what members i .. j-1 bring, of which each has its own. In a row: j may be more than i + 1.
-template <class Part> void allgather_level(Schedule& s, const Team& t, bool in_a_row, Part part) {
-    if (in_a_row && (t.size & (t.size - 1)) == 0) {
-        add_doubling(s, t, part);
-    } else {
-        add_ring(s, t, part);
+template <class Part> void allgather_level(Schedule& s, const Team& t, Lie lie, int64_t block, Part part) {
+    if (lie == Lie::apart) return add_ring(s, t, part);
+    Algorithms cannot = (t.size & (t.size - 1)) == 0 ? 0 : set_of(Algorithm::doubling);
+    if (lie != Lie::equal_in_a_row) cannot |= set_of(Algorithm::bruck);
+    switch (by_messages(s, Operation::allgather, t.size, block, cannot)) {
+        case Algorithm::doubling: return add_doubling(s, t, part);
+        case Algorithm::bruck: return add_bruck(s, t, part);
+        default: return add_ring(s, t, part);
     }
 }
 
@@ -90,7 +113,7 @@ template <class Part> void allgather_level(Schedule& s, const Team& t, bool in_a
 void add_rooted(Schedule& s, Way way, const Team& t, int32_t root, Buffer own, const Row& row) {
     int64_t block = t.rank == root ? row.run(0, 1).bytes() : own.bytes();
     Levels l;
-    if (!tree_pays(t.size, block) || !in_levels(s, t, root, Order::of_ranks, &l))
+    if (!tree_pays(s, way, t.size, block) || !in_levels(s, t, root, Order::of_ranks, &l))
         return rooted_level(s, way, t, root, {nullptr, block}, own, [&](int32_t i) { return row.run(i, i + 1); });
     if (!l.leads()) return rooted_level(s, way, l.node, l.head, {nullptr, block}, own, [](int32_t) { return Buffer{}; });
     const bool row_here = t.rank == root;
@@ -131,7 +154,8 @@ void add_allgather_in_levels(Schedule& s, const Levels& l, int64_t block, Buffer
     int32_t here = l.first_here();
     rooted_level(s, Way::gather, l.node, l.head, {nullptr, block}, own, [&](int32_t i) { return run(here + i, here + i + 1); });
     s.fence();
-    if (l.leads()) allgather_level(s, l.leaders, true, [&](int32_t i, int32_t j) { return run(l.first[i], l.first[j]); });
+    const int64_t bytes = block == never_a_tree ? 0 : block;   // blocks of any sizes: no limit is for them
+    if (l.leads()) allgather_level(s, l.leaders, Lie::in_a_row, bytes, [&](int32_t i, int32_t j) { return run(l.first[i], l.first[j]); });
     add_bcast(s, l.node, l.head, run(0, l.first[l.leaders.size]));
 }
 
@@ -143,8 +167,8 @@ void add_allgather(Schedule& s, const Team& t, Buffer send, const Blocks& recv) 
     Levels l;
     if (!in_levels(s, t, 0, Order::of_ranks, &l)) {
         if (!place) s.copy(send, recv.at(t.rank));
-        if (uniform) return allgather_level(s, t, true, [&](int32_t i, int32_t j) { return row.run(i, j); });
-        return allgather_level(s, t, false, [&](int32_t i, int32_t) { return recv.at(i); });
+        if (uniform) return allgather_level(s, t, Lie::equal_in_a_row, recv.at(t.rank).bytes(), [&](int32_t i, int32_t j) { return row.run(i, j); });
+        return allgather_level(s, t, Lie::apart, 0, [&](int32_t i, int32_t) { return recv.at(i); });
     }
     Buffer own = place ? recv.at(t.rank) : send;
     if (uniform) {

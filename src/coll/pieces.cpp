@@ -1,11 +1,23 @@
 // What several collectives are made of: blocks, and barrier, broadcast and reduction over one team.
 #include "coll/coll.hpp"
 
+#include "coll/halving.hpp"
 #include "coll/handles.hpp"
 #include "coll/levels.hpp"
 #include "coll/tree.hpp"
 
 namespace weft::coll {
+
+Algorithm by_messages(const Schedule& s, Operation o, int32_t members, int64_t bytes, Algorithms but) {
+    const Algorithms among = algorithms_of(o) & ~set_of(Algorithm::lines, Algorithm::stages) & ~but;
+    return choose(table_of(*s.process), o, members, s.share() != nullptr ? s.share()->cpus : Cpus::unknown, bytes, among);
+}
+
+bool tree_pays(const Schedule& s, Way way, int32_t members, int64_t bytes) {
+    if (bytes == never_a_tree) return false;
+    const bool gathers = way == Way::gather;
+    return by_messages(s, gathers ? Operation::gather : Operation::scatter, members, gathers ? bytes : bytes * members) == Algorithm::binomial;
+}
 
 static Buffer nothing() { return bytes_at(nullptr, 0); }
 
@@ -20,12 +32,20 @@ Buffer Blocks::at(int64_t i) const {
 namespace {
 
 // Dissemination: after round k everybody has heard, directly or not, from the 2^k - 1 members before it.
-void add_flat_barrier(Schedule& s, const Team& t) {
+void add_dissemination(Schedule& s, const Team& t) {
     for (int64_t distance = 1; distance < t.size; distance *= 2) {
         if (distance > 1) s.fence();
         s.recv(t, static_cast<int32_t>((t.rank - distance + t.size) % t.size), nothing());
         s.send(t, static_cast<int32_t>((t.rank + distance) % t.size), nothing());
     }
+}
+
+// Everybody has come to member 0, which lets all go: fewer messages, one after the other.
+void add_flat_barrier(Schedule& s, const Team& t) {
+    if (by_messages(s, Operation::barrier, t.size, 1) != Algorithm::tree) return add_dissemination(s, t);
+    add_rooted(s, Way::gather, t, 0, nothing(), {nullptr, 0, &byte_type()});
+    s.fence();
+    add_bcast(s, t, 0, nothing());
 }
 
 }  // namespace
@@ -43,7 +63,28 @@ void add_barrier(Schedule& s, const Team& t) {
 
 namespace {
 
-constexpr int64_t large_bcast_bytes = 64 * 1024;
+void add_linear_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
+    if (t.rank != root) {
+        s.recv(t, root, b);
+        return s.fence();
+    }
+    for (int32_t i = 1; i < t.size; i++) s.send(t, (root + i) % t.size, b);
+}
+
+// As the binomial one, with up to three subtrees of each size: less deep, and more messages of one member.
+void add_knomial_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
+    constexpr int64_t radix = 4;
+    const Tree tree{t.rank, root, t.size};
+    const int64_t v = tree.me();
+    int64_t reach = 1;
+    while (reach < t.size && v % (reach * radix) == 0) reach *= radix;
+    if (v != 0) {
+        s.recv(t, tree.real(v - v % (reach * radix)), b);
+        s.fence();
+    }
+    for (int64_t step = reach / radix; step > 0; step /= radix)
+        for (int64_t child = v + step; child < v + radix * step && child < t.size; child += step) s.send(t, tree.real(child), b);
+}
 
 // Binomial: log2(size) messages deep, and the whole buffer in each.
 void add_tree_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
@@ -86,10 +127,11 @@ void add_ring_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
 }
 
 void add_flat_bcast(Schedule& s, const Team& t, int32_t root, Buffer b) {
-    if (b.bytes() >= large_bcast_bytes && t.size > 2) {
-        add_ring_bcast(s, t, root, b);
-    } else {
-        add_tree_bcast(s, t, root, b);
+    switch (by_messages(s, Operation::bcast, t.size, b.bytes())) {
+        case Algorithm::ring: return add_ring_bcast(s, t, root, b);
+        case Algorithm::linear: return add_linear_bcast(s, t, root, b);
+        case Algorithm::knomial: return add_knomial_bcast(s, t, root, b);
+        default: return add_tree_bcast(s, t, root, b);
     }
 }
 
@@ -106,7 +148,7 @@ namespace {
 
 // A binomial tree in which every member combines its own range of ranks with the next one to the right, so the order is
 // kept. An operation that is not commutative is reduced to member 0, since a rotated tree would start in the middle.
-void add_flat_reduce(Schedule& s, const Team& t, int32_t root, const void* own, Buffer result) {
+void add_tree_reduce(Schedule& s, const Team& t, int32_t root, const void* own, Buffer result) {
     bool rotate = s.op()->is(op::Op::commutative);
     Tree tree{t.rank, rotate ? root : 0, t.size};
     int64_t v = tree.me();
@@ -146,6 +188,27 @@ void add_flat_reduce(Schedule& s, const Team& t, int32_t root, const void* own, 
         s.recv(t, 0, result);
         s.fence();
     }
+}
+
+// Each of a power of two of members reduces its share, and tells it to the root.
+void add_halving_reduce(Schedule& s, const Team& t, int32_t root, const void* own, Buffer result) {
+    const Buffer data = t.rank == root ? result : s.temp_like(result.count, *result.type);
+    if (own != data.base) s.copy({const_cast<void*>(own), result.count, result.type}, data);
+    const Halves halves(t, data);
+    halves.add_reduce_scatter(s);
+    if (t.rank != root) {
+        if (halves.takes_part()) s.send(t, root, halves.share(halves.me, halves.me + 1));
+        return;
+    }
+    for (int32_t i = 0; i < halves.whole; i++)
+        if (i != halves.me) s.recv(t, halves.real(i), halves.share(i, i + 1));
+    s.fence();
+}
+
+void add_flat_reduce(Schedule& s, const Team& t, int32_t root, const void* own, Buffer result) {
+    const Algorithms cannot = can_be_cut(s, t, result) ? 0 : set_of(Algorithm::halving);
+    if (by_messages(s, Operation::reduce, t.size, result.bytes(), cannot) == Algorithm::halving) return add_halving_reduce(s, t, root, own, result);
+    add_tree_reduce(s, t, root, own, result);
 }
 
 }  // namespace

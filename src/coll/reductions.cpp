@@ -1,13 +1,12 @@
 // Reductions without a root: allreduce, reduce_scatter, scan, exscan.
 #include "coll/coll.hpp"
+#include "coll/halving.hpp"
 #include "coll/levels.hpp"
 #include "coll/staged.hpp"
 
 namespace weft::coll {
 
 namespace {
-
-constexpr int64_t large_allreduce_bytes = 16 * 1024;
 
 Err no_place() { return fail(Err::buffer, "MPI_IN_PLACE cannot be a buffer here"); }
 
@@ -81,13 +80,28 @@ void add_ring_allreduce(Schedule& s, const Team& t, Buffer data) {
     }
 }
 
+// Rabenseifner's: each of a power of two of members reduces its share, and what a member has is doubled in every round after that.
+void add_halving_allreduce(Schedule& s, const Team& t, Buffer data) {
+    const Halves halves(t, data);
+    halves.add_reduce_scatter(s);
+    halves.add_allgather(s);
+}
+
+// To member 0 and back: the fewest messages.
+void add_tree_allreduce(Schedule& s, const Team& t, Buffer data) {
+    add_reduce(s, t, 0, data.base, data);
+    s.fence();
+    add_bcast(s, t, 0, data);
+}
+
 void add_flat_allreduce(Schedule& s, const Team& t, Buffer data) {
     if (t.size == 1) return;
-    bool splittable = s.op()->is(op::Op::commutative) && data.type->is(type::Type::predefined);
-    if (splittable && t.size > 2 && data.count >= t.size && data.bytes() >= large_allreduce_bytes) {
-        add_ring_allreduce(s, t, data);
-    } else {
-        add_doubling_allreduce(s, t, data);
+    const Algorithms cannot = can_be_cut(s, t, data) ? 0 : set_of(Algorithm::halving, Algorithm::ring);
+    switch (by_messages(s, Operation::allreduce, t.size, data.bytes(), cannot)) {
+        case Algorithm::ring: return add_ring_allreduce(s, t, data);
+        case Algorithm::halving: return add_halving_allreduce(s, t, data);
+        case Algorithm::tree: return add_tree_allreduce(s, t, data);
+        default: return add_doubling_allreduce(s, t, data);
     }
 }
 
@@ -170,10 +184,14 @@ Err build(Schedule& s, const ReduceScatter& a) {
         bool place = in_place(a.send);
         const void* own = place ? a.recv.base : a.send;
         Buffer result = place ? s.temp_like(mine.count, *mine.type) : mine;
-        if (!add_staged_reduce_scatter(s, parts, own, result)) add_pairwise(s, local, parts, own, result);
+        bool done = add_staged_reduce_scatter(s, parts, own, result);
+        if (!done && by_messages(s, Operation::reduce_scatter, c.size, total * mine.type->size) == Algorithm::pairwise) {
+            add_pairwise(s, local, parts, own, result);
+            done = true;
+        }
         s.fence();
-        if (place) s.copy(result, mine);
-        return Err::ok;
+        if (done && place) s.copy(result, mine);
+        if (done) return Err::ok;
     }
     if (c.is_inter() && in_place(a.send)) return no_place();
     Buffer sum{nullptr, total, a.recv.type};
@@ -197,8 +215,47 @@ Err build(Schedule& s, const ReduceScatter& a) {
     return Err::ok;
 }
 
+namespace {
+
 // After round k a member holds the result of the 2^k ranks that end with itself; for the exclusive form also of those
 // before itself.
+void add_doubling_scan(Schedule& s, const Team& t, bool exclusive, Buffer own, Buffer result) {
+    Buffer partial = exclusive ? s.temp_like(result.count, *result.type) : result;
+    if (own.base != partial.base) s.copy(own, partial);
+    Buffer incoming = s.temp_like(result.count, *result.type);
+    bool have_before = false;
+    for (int64_t distance = 1; distance < t.size; distance *= 2) {
+        bool from = t.rank - distance >= 0, to = t.rank + distance < t.size;
+        if (from) s.recv(t, static_cast<int32_t>(t.rank - distance), incoming);
+        if (to) s.send(t, static_cast<int32_t>(t.rank + distance), partial);
+        s.fence();
+        if (!from) continue;
+        s.reduce(incoming.base, partial);
+        if (!exclusive) continue;
+        if (have_before) {
+            s.reduce(incoming.base, result);
+        } else {
+            s.copy(incoming, result);
+        }
+        have_before = true;
+    }
+}
+
+// Each waits for what those before it come to, and tells the next what they come to with itself.
+void add_chain_scan(Schedule& s, const Team& t, bool exclusive, Buffer own, Buffer result) {
+    const Buffer sum = exclusive ? s.temp_like(result.count, *result.type) : result;
+    const Buffer before = exclusive ? result : s.temp_like(result.count, *result.type);
+    if (own.base != sum.base) s.copy(own, sum);
+    if (t.rank > 0) {
+        s.recv(t, t.rank - 1, before);
+        s.fence();
+        s.reduce(before.base, sum);
+    }
+    if (t.rank + 1 < t.size) s.send(t, t.rank + 1, sum);
+}
+
+}  // namespace
+
 Err build(Schedule& s, const Scan& a) {
     Comm& c = *s.comm;
     if (c.is_inter()) return fail(Err::comm, "a scan is not defined on an intercommunicator");
@@ -208,27 +265,10 @@ Err build(Schedule& s, const Scan& a) {
     if (a.recv.count == 0) return Err::ok;
     if (add_staged_scan(s, a.exclusive, in_place(a.send) ? a.recv.base : a.send, a.recv)) return Err::ok;
     Team t = local_team(c);
-    const type::Type& type = *a.recv.type;
-    Buffer own{in_place(a.send) ? a.recv.base : const_cast<void*>(a.send), a.recv.count, &type};
-    Buffer partial = a.exclusive ? s.temp_like(a.recv.count, type) : a.recv;
-    if (own.base != partial.base) s.copy(own, partial);
-    Buffer incoming = s.temp_like(a.recv.count, type);
-    bool have_before = false;
-    for (int64_t distance = 1; distance < t.size; distance *= 2) {
-        bool from = t.rank - distance >= 0, to = t.rank + distance < t.size;
-        if (from) s.recv(t, static_cast<int32_t>(t.rank - distance), incoming);
-        if (to) s.send(t, static_cast<int32_t>(t.rank + distance), partial);
-        s.fence();
-        if (!from) continue;
-        s.reduce(incoming.base, partial);
-        if (!a.exclusive) continue;
-        if (have_before) {
-            s.reduce(incoming.base, a.recv);
-        } else {
-            s.copy(incoming, a.recv);
-        }
-        have_before = true;
-    }
+    const Buffer own{in_place(a.send) ? a.recv.base : const_cast<void*>(a.send), a.recv.count, a.recv.type};
+    const Algorithm by = by_messages(s, Operation::scan, t.size, a.recv.bytes());
+    if (by == Algorithm::chain) add_chain_scan(s, t, a.exclusive, own, a.recv);
+    else add_doubling_scan(s, t, a.exclusive, own, a.recv);
     return Err::ok;
 }
 

@@ -75,7 +75,7 @@ Err build_rooted(Schedule& s, Way way, Buffer own, const Blocks& all, int32_t ro
     // Between groups: one group's leader gathers its blocks and tells the root all of them, or the other way round.
     const int32_t members = has_all ? c.remote_size : c.size;
     const int64_t block = has_all ? row.run(0, 1).bytes() : own.bytes();
-    if (equal && c.is_inter() && tree_pays(members, block)) {
+    if (equal && c.is_inter() && tree_pays(s, way, members, block)) {
         if (has_all) {
             flow.from_member(remote, 0, row.run(0, members));
             return Err::ok;

@@ -78,7 +78,7 @@ Err compare(const Share& s, uint64_t n, int32_t from, int32_t end, int64_t bytes
     return Err::ok;
 }
 
-bool is_small(const Share& s, Operation o, int64_t bytes) { return s.limits_of(o).lines(bytes); }
+bool is_small(const Share& s, Operation o, int64_t bytes) { return s.lines(o, bytes); }
 
 // A reduction of vectors that all members have in their lines or slots. Of predefined types alone: the same in all, without gaps.
 struct Fold {
@@ -114,7 +114,7 @@ Buffer operand(const void* send, const Buffer& recv) {
 }  // namespace
 
 bool try_lines(Process& p, Share& s, const Barrier&, Err* e) {
-    if (s.limits_of(Operation::barrier).lines_most < 0) return false;
+    if (!s.has_lines(Operation::barrier)) return false;
     const uint64_t n = next_call(p, s);
     s.publish(p, own_line(p, s, n).call, n);
     wait_for_all(p, s, n);
@@ -224,7 +224,7 @@ Err send_others(Process& p, const Share& s, Way way, int32_t root, const Buffer&
 }
 
 // Whether a gather or scatter is for lines, as far as all members know its sizes: equal blocks, or of any sizes. `bytes` of the former.
-bool are_for_lines(const Share& s, Operation o, bool equal, int64_t bytes) { return equal ? is_small(s, o, bytes) : s.limits_of(o).lines_most >= 0; }
+bool are_for_lines(const Share& s, Operation o, bool equal, int64_t bytes) { return equal ? is_small(s, o, bytes) : s.has_lines(o); }
 
 }  // namespace
 
@@ -304,7 +304,7 @@ bool try_lines(Process& p, Share& s, const Scan& a, Err* e) {
 namespace {
 
 bool alltoall_of_any_sizes(Process& p, Share& s, const Alltoall& a, Err* e) {
-    if (s.limits_of(Operation::alltoall).lines_most < 0) return false;
+    if (!s.has_lines(Operation::alltoall)) return false;
     const uint64_t n = next_call(p, s);
     bool others = publish_blocks(p, s, n, a.send.in_place() ? a.recv : a.send);
     wait_for_all(p, s, n);

@@ -78,7 +78,7 @@ int64_t pipelined(int64_t total) {
 // Whether the call is for staging memory. `bytes` as in coll/choice.hpp.
 bool by_stages(const Schedule& s, Operation o, int64_t bytes) {
     const Share* area = s.share();
-    return area != nullptr && area->limits_of(o).stages(bytes);
+    return area != nullptr && area->stages(o, bytes);
 }
 
 // Packed bytes of a buffer that is used in pieces: itself where it is dense.
@@ -218,7 +218,7 @@ bool can_be_cut(const type::Type& t) { return t.is(type::Type::predefined) && t.
 
 // A small one: who gets the result combines the operands, in the members' order, from the last one on. No second phase.
 bool add_small_reduction(Schedule& s, Operation o, int32_t reader, const void* own, Buffer result) {
-    if (!by_stages(s, o, result.bytes()) || !s.share()->limits_of(o).lines(result.bytes()) || !can_be_cut(*result.type)) return false;
+    if (!by_stages(s, o, result.bytes()) || result.bytes() > Layout::slot_bytes || !can_be_cut(*result.type)) return false;
     const Share& area = *s.share();
     Rounds rounds(s, result.bytes(), area.layout.stage_bytes);
     auto staged = [&](int32_t i) { return Buffer{rounds.in(area.stage(i), 0), result.count, result.type}; };

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "boot/boot.hpp"
+#include "coll/choice.hpp"
 #include "coll/schedule.hpp"
 #include "boot/locality.hpp"
 #include "heap/heap.hpp"
@@ -197,6 +198,7 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.log = static_cast<uint8_t>(s.log);
     p.rma_choice = static_cast<uint8_t>(s.rma);
     p.coll_choice = static_cast<uint8_t>(s.coll);
+    WEFT_TRY(coll::read_table(p));
     p.part_policy = static_cast<uint8_t>(s.part);
     p.lanes.by_hints = s.lanes > lane::most_lanes;
     p.progress_policy = static_cast<uint8_t>(s.progress);
@@ -384,6 +386,7 @@ Err finalize(Process& p) {
     }
     close_directory(p);
     coll::close(p);
+    coll::free_table(p);
     stop_process(p);
     boot::finalized(p.job);
     boot::detach(p.job);

@@ -17,7 +17,7 @@
 namespace weft::boot { struct Job; }
 namespace weft::lane { struct Lane; struct Peer; }
 namespace weft::heap { struct Segment; struct Heap; }
-namespace weft::coll { struct Engine; }
+namespace weft::coll { struct Engine; struct Table; }
 namespace weft::lane { struct LaneGuard; }
 namespace weft::wire { struct Header; }
 namespace weft::wire::null { struct Null; }
@@ -91,6 +91,7 @@ struct Process {
     Group* free_groups;
     CommSlabs comm_slabs;        // of all communicators but those above; under pool_lock
     std::atomic<p2p::Buffers*> buffers;  // of buffered sends; null until the first is attached
+    const coll::Table* coll_table;  // what the user says of collectives; null: nothing but coll_choice
     coll::Engine* coll;          // active schedules; null until the first nonblocking collective
     Errhandler* free_errhandlers;
     Info* free_infos;
