@@ -386,6 +386,12 @@ bool is_complete(const ToTarget& t) {
     return t.acks.load(std::memory_order_acquire) == 0 && t.replies.load(std::memory_order_acquire) == 0;
 }
 
+// Waits for what comes by the window's lane: the waiting thread polls that first, as for a message. A thread that waits by another lane
+// may serve the window meanwhile, so any lane can end the wait.
+template <class Done> void await(Process& p, const Window& w, Done&& done) {
+    p2p::progress_until(p, done, nullptr, p2p::Home{w.comm->lane, false});
+}
+
 constexpr obj::RequestOps access_ops{"access to a window", nullptr, nullptr, nullptr, nullptr, nullptr, false};
 
 }  // namespace
@@ -426,7 +432,7 @@ Err open_messages(Process& p, Window& w) {
 
 void close_messages(Process& p, Window& w) {
     Messages& m = *w.messages;
-    p2p::progress_until(p, [&] { return m.queued.load(std::memory_order_relaxed) == 0; });
+    await(p, w, [&] { return m.queued.load(std::memory_order_relaxed) == 0; });
     while (!delist(*p.rma, m)) os::yield_cpu();
     p2p::end_work(p);
     cancel_receives(p, m.incoming, packet_receives);
@@ -458,7 +464,7 @@ Err send_order(Process& p, Window& w, const Order& o, Request** out) {
     // After the packets have been handed over: whoever clears it sends a flush that they precede.
     t.dirty.store(true, std::memory_order_release);
     if (m.queued.load(std::memory_order_relaxed) > most_queued)
-        p2p::progress_until(p, [&] { return m.queued.load(std::memory_order_relaxed) <= most_queued; });
+        await(p, w, [&] { return m.queued.load(std::memory_order_relaxed) <= most_queued; });
     return Err::ok;
 }
 
@@ -469,12 +475,12 @@ void flush_by_messages(Process& p, Window& w, int32_t target) {
     t.acks.fetch_add(1, std::memory_order_relaxed);
     if (t.dirty.exchange(false, std::memory_order_acq_rel)) send_signal(m, target, PacketKind::flush);
     else t.acks.fetch_sub(1, std::memory_order_relaxed);
-    p2p::progress_until(p, [&] { return is_complete(t); });
+    await(p, w, [&] { return is_complete(t); });
 }
 
 void flush_local_by_messages(Process& p, Window& w, int32_t target) {
     ToTarget& t = w.messages->targets[target];
-    p2p::progress_until(p, [&] { return t.replies.load(std::memory_order_acquire) == 0; });
+    await(p, w, [&] { return t.replies.load(std::memory_order_acquire) == 0; });
 }
 
 void ask_for_lock(Process&, Window& w, int32_t target, Held how) {
@@ -483,7 +489,7 @@ void ask_for_lock(Process&, Window& w, int32_t target, Held how) {
 
 void await_lock(Process& p, Window& w, int32_t target) {
     ToTarget& t = w.messages->targets[target];
-    p2p::progress_until(p, [&] { return t.granted.load(std::memory_order_acquire); });
+    await(p, w, [&] { return t.granted.load(std::memory_order_acquire); });
     t.granted.store(false, std::memory_order_relaxed);
 }
 
@@ -497,7 +503,7 @@ void unlock_by_messages(Process& p, Window& w, int32_t target) {
     t.acks.fetch_add(1, std::memory_order_relaxed);
     t.dirty.store(false, std::memory_order_relaxed);
     send_signal(*w.messages, target, PacketKind::unlock);
-    p2p::progress_until(p, [&] { return is_complete(t); });
+    await(p, w, [&] { return is_complete(t); });
 }
 
 }  // namespace weft::rma
