@@ -55,7 +55,6 @@ Err win_get_name(Process& p, Win& w, char* name, int* length) {
 }
 
 Err win_set_info(Process& p, Win& w, obj::Info* info) { return obj::keep_hints(p, w, info); }
-Err win_get_info(Process& p, Win& w, obj::Info** out) { return obj::tell_hints(p, w, out); }
 
 Err win_set_errhandler(Process& p, Win& w, obj::Errhandler& e) { return obj::set_errhandler(p, w, e); }
 Err win_get_errhandler(Process& p, Win& w, obj::Errhandler** out) {

@@ -24,11 +24,28 @@ struct Offer {
     int64_t bytes, disp_unit;
     Control* control;
     int32_t error;        // Err of its own call
+    int32_t lanes;        // that its hints ask for
     bool reaches_all;     // shares memory with all others, as far as it can tell
     bool in_heap;         // its part and its control lie there
 };
 
 enum class Choice : uint8_t { automatic, messages, kernel };   // WEFT_RMA
+
+// The lanes that hints ask for, at most as many as a process has.
+int32_t lanes_in(Info* hints) {
+    char value[MPI_MAX_INFO_VAL], *end = nullptr;
+    if (hints == nullptr) return 0;
+    if (obj::info_lookup(hints, "mpi_num_vcis", value, sizeof value)) {
+        const long n = strtol(value, &end, 10);
+        if (end != value && *end == 0 && n > 0) return n < lane::most_lanes ? static_cast<int32_t>(n) : lane::most_lanes;
+    }
+    return obj::info_lookup(hints, "mpi_assert_new_vci", value, sizeof value) && strcmp(value, "true") == 0 ? 1 : 0;
+}
+
+bool are_unordered(Info* hints) {
+    char value[MPI_MAX_INFO_VAL];
+    return hints != nullptr && obj::info_lookup(hints, "accumulate_ordering", value, sizeof value) && strcmp(value, "none") == 0;
+}
 
 // What a call asks for.
 struct Wanted {
@@ -85,6 +102,7 @@ Err prepare(Process& p, Window& w, const Wanted& a) {
     w.control = static_cast<Control*>(p.heap->allocate(sizeof(Control), alignof(Control)));
     if (w.parts == nullptr || w.locks == nullptr || w.control == nullptr) return no_memory(a.bytes);
     memset(static_cast<void*>(w.control), 0, sizeof(Control));
+    w.unordered = are_unordered(a.info);
     w.base = a.base;
     w.bytes = a.bytes;
     w.disp_unit = static_cast<int32_t>(a.disp_unit);
@@ -139,7 +157,9 @@ void settle(const Process& p, Window& w, const Offer* all) {
     const auto choice = static_cast<Choice>(p.rma_choice);
     w.shared = w.flavor != MPI_WIN_FLAVOR_DYNAMIC;
     bool near = true;
+    w.lanes = all[0].lanes;
     for (int32_t i = 0; i < w.size(); i++) {
+        if (all[i].lanes < w.lanes) w.lanes = all[i].lanes;
         near &= all[i].reaches_all;
         w.shared &= all[i].reaches_all && all[i].in_heap;
         w.parts[i] = {all[i].base, all[i].bytes, all[i].disp_unit, all[i].control};
@@ -161,6 +181,7 @@ Err build(Process& p, Window& w, const Wanted& a) {
     mine.bytes = a.bytes;
     mine.disp_unit = a.disp_unit;
     mine.control = w.control;
+    mine.lanes = lanes_in(a.info);
     mine.reaches_all = shares_memory_with_all(p, *w.comm) && (is_alone(p, *w.comm) || in_heap(p, w.control, sizeof(Control)));
     mine.in_heap = is_alone(p, *w.comm) || in_heap(p, w.base, w.bytes);
     WEFT_TRY(allgather(p, *w.comm, mine, all.get()));
@@ -294,6 +315,17 @@ Err detach(Process&, Win& win, const void* base) {
         return Err::ok;
     }
     return fail(err_attach, "no memory is attached at this address");
+}
+
+Err get_info(Process& p, Win& win, Info** out) {
+    Info* i = nullptr;
+    WEFT_TRY(obj::tell_hints(p, win, &i));
+    if (const Err e = put_lanes(p, window_of(win), *i); e != Err::ok) {
+        obj::free_info(p, *i);
+        return e;
+    }
+    *out = i;
+    return Err::ok;
 }
 
 Err shared_query(Process&, Win& win, int rank, MPI_Aint* bytes, int64_t* disp_unit, void* address) {

@@ -33,6 +33,8 @@ Err create_dynamic(Process&, Info*, Comm&, Win** out);
 Err free_win(Process&, Win** win);
 Err attach(Process&, Win&, void* base, int64_t bytes);
 Err detach(Process&, Win&, const void* base);
+// The hints, and the lanes by which accesses go where those are messages.
+Err get_info(Process&, Win&, Info** out);
 Err shared_query(Process&, Win&, int rank, MPI_Aint* bytes, int64_t* disp_unit, void* address);
 
 // Accesses. Put, accumulate and their like have read the origin's buffer when they return.

@@ -75,7 +75,9 @@ struct Window : Win {
     Part* parts;            // by rank
     Control* control;       // of this process's part
     void* memory;           // that the library allocated for it; null: none
-    Messages* messages;     // null: mapped
+    Messages** messages;    // one for each of its lanes, at least one; null: mapped
+    int32_t lanes;          // of its own, by which accesses go: `mpi_num_vcis`; 0: none, its communicator's
+    bool unordered;         // accumulates may overtake each other: `accumulate_ordering` is `none`
     Region* regions;        // attached; under `lock`
     os::SpinLock lock;      // a leaf
 
