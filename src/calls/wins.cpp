@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "obj/branches.hpp"
 #include "obj/registry.hpp"
 
 namespace weft::calls {
@@ -66,6 +67,7 @@ Err win_get_errhandler(Process& p, Win& w, obj::Errhandler** out) {
 }
 
 Err win_get_group(Process&, Win& w, obj::Group** out) {
+    if (obj::has_endpoints(*w.comm)) return fail(Err::unsupported, "a window of endpoints has no group: processes would be in it several times");
     obj::retain(*w.comm->group);
     *out = w.comm->group;
     return Err::ok;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "coll/calls.hpp"
+#include "comm/comm.hpp"
 #include "obj/group.hpp"
 #include "os/futex.hpp"
 #include "p2p/calls.hpp"
@@ -69,6 +70,7 @@ Buffer nothing() { return type::bytes_at(nullptr, 0); }
 
 // The members of a group that takes part in an epoch, to be freed by free().
 Err find_members(const Window& w, const Group& g, Members** out) {
+    WEFT_TRY(comm::check_processes(*w.comm));
     auto* m = static_cast<Members*>(malloc(sizeof(Members) + static_cast<size_t>(g.size) * sizeof(Member)));
     if (m == nullptr) return fail(Err::no_mem, "no memory for an epoch of %d processes", g.size);
     m->count = g.size;
