@@ -158,6 +158,12 @@ Err dup_front(Process& p, Comm& c, Info* info, int32_t lanes, BranchPlan plan, C
     return e;
 }
 
+// Of a duplicate of an endpoint.
+BranchPlan plan_of_twin(const Comm& c, ContextSet* contexts) {
+    const obj::Branches& b = *c.branches;
+    return {contexts, c.rank, b.own, obj::By::endpoint, 0, 0, b.of_rank};
+}
+
 bool promises(Info& hints, const char* key) {
     char value[8];
     return obj::info_lookup(&hints, key, value, sizeof value) && strcmp(value, "true") == 0;
@@ -174,8 +180,7 @@ int32_t number_of(Info& hints, const char* key, int32_t most) {
 }  // namespace
 
 Err dup_endpoints(Process& p, Comm& c, Info* info, Comm** out) {
-    const obj::Branches& b = *c.branches;
-    return dup_front(p, c, info, b.count, {nullptr, c.rank, b.own, obj::By::endpoint, 0, 0, b.of_rank}, out);
+    return dup_front(p, c, info, c.branches->count, plan_of_twin(c, nullptr), out);
 }
 
 Err dup_endpoints_together(Process& p, Comm* const* endpoints, int32_t count, Comm** out) {
@@ -193,7 +198,7 @@ Err dup_endpoints_together(Process& p, Comm* const* endpoints, int32_t count, Co
         const Comm& c = *endpoints[i];
         const Err agreed = end_agreement(p, all[i], &contexts);
         if (e == Err::ok) e = agreed;
-        if (e == Err::ok) e = obj::make_front(p, *c.group, {contexts, c.rank, c.branches->own, obj::By::endpoint, 0, 0, c.branches->of_rank}, endpoints[i], &out[i]);
+        if (e == Err::ok) e = obj::make_front(p, *c.group, plan_of_twin(c, contexts), endpoints[i], &out[i]);
         made += e == Err::ok;
         if (agreed == Err::ok) obj::release(p, *contexts);
     }
