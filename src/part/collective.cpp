@@ -228,7 +228,7 @@ void free_collective(Request& r) {
     take_busy(c);
     c.request = nullptr;
     if (!c.active.load(std::memory_order_relaxed)) return destroy(c);
-    c.busy.store(0, std::memory_order_release);
+    drive(c);  // alone in its communicator it is complete by its own marks, and no progress may come
 }
 
 constinit const obj::RequestOps collective_ops{"partitioned collective", start, poll, finish, nullptr, free_collective, true};
