@@ -476,11 +476,13 @@ Err open_lane(Process& p, Window& w, Engine& e, Comm& comm, Messages** out) {
     comm.lane->services.fetch_add(1, std::memory_order_relaxed);
     p2p::register_hook(p, serve_all);
     p2p::begin_work(p);
+    use_helper(p, e.helper);
     return Err::ok;
 }
 
 void close_lane(Process& p, Messages& m) {
     await(m, [&] { return m.queued.load(std::memory_order_relaxed) == 0; });
+    leave_helper(p.rma->helper);
     while (!delist(*p.rma, m)) os::yield_cpu();
     p2p::end_work(p);
     m.comm->lane->services.fetch_sub(1, std::memory_order_relaxed);

@@ -14,6 +14,7 @@
 
 #include "lane/ids.hpp"
 #include "rma/element.hpp"
+#include "rma/helper.hpp"
 #include "rma/window.hpp"
 
 namespace weft::rma {
@@ -88,6 +89,7 @@ struct Engine {
     os::SpinLock lock;
     Messages* first;
     std::atomic<int32_t> threads;   // that have a number
+    Helper helper;
 };
 
 // Collective over the window: on Window::lanes lanes of its own, or on its communicator's.
