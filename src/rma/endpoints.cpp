@@ -2,6 +2,7 @@
 // a communicator of its own; a process may have several. One thread makes the windows of several endpoints at once, so what the endpoints
 // tell each other meanwhile is nonblocking.
 #include <cstdlib>
+#include <cstring>
 
 #include "base/scratch.hpp"
 #include "coll/calls.hpp"
@@ -75,6 +76,7 @@ Err make(Process& p, Making* all, int32_t n, Comm* const* endpoints, const Wante
     Err e = Err::ok;
     for (int32_t i = 0; i < n; i++) {
         const Err one = take_window(p, &all[i].window);
+        strcpy(own[i]->name, "of a window");
         if (one == Err::ok) all[i].window->comm = own[i];
         else (void)comm::free_comm(p, &own[i]);
         if (e == Err::ok) e = one;

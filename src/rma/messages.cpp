@@ -450,6 +450,7 @@ Err make_lane(Process& p, Window& w, Comm** out) {
     WEFT_TRY(obj::make_info(p, &hints));
     Err e = obj::info_put(*hints, "mpi_assert_new_vci", "true");
     if (e == Err::ok) e = comm::dup_with_info(p, *w.comm, hints, out);
+    if (e == Err::ok) strcpy((*out)->name, w.comm->name);
     obj::free_info(p, *hints);
     return e;
 }
