@@ -56,11 +56,12 @@ TEST(Windows, EpochsByMessages) {
 }
 
 // Threads of each rank draw numbers from rank 0's counter: each is drawn once, whoever serves. What a thread has put it gets.
-void draw_numbers(obj::Info* (*hints)(Process&)) {
+void draw_numbers(obj::Info* (*hints)(Process&), uint32_t helper_us = 0) {
     constexpr int ranks = 2, threads = 2, rounds = 50;
     static std::atomic<int> drawn[ranks * threads * rounds];
     for (auto& d : drawn) d.store(0);
-    run_ranks(ranks, ThreadLevel::multiple, [hints](Process& p) {
+    run_ranks(ranks, ThreadLevel::multiple, [hints, helper_us](Process& p) {
+        p.rma_helper_us = helper_us;
         int64_t own[1 + ranks * threads] = {};
         obj::Win* w = nullptr;
         obj::Info* info = hints(p);
@@ -94,6 +95,11 @@ void draw_numbers(obj::Info* (*hints)(Process&)) {
 TEST(Windows, ThreadsByMessages) {
     NEEDS_THREADS_PRESET();
     draw_numbers([](Process&) -> obj::Info* { return nullptr; });
+}
+
+TEST(Windows, ThreadsBesideHelper) {
+    NEEDS_THREADS_PRESET();
+    draw_numbers([](Process&) -> obj::Info* { return nullptr; }, 20);
 }
 
 TEST(Windows, ThreadsByLanes) {
