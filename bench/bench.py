@@ -144,7 +144,7 @@ def add_threads(commands):
     command.add_argument("--threads", type=numbers, default=[1, 2, 4, 8, 16], help="threads of each process (1,2,4,8,16)")
     command.add_argument("--modes", type=names, default=list(threads.MODES), help="separated by commas (the first five)")
     command.add_argument("--tests", type=some_of(threads.TESTS), default=["rate", "latency"],
-                         help="rate, latency, startup (rate,latency)")
+                         help="rate, put, latency, startup (rate,latency)")
     command.add_argument("--reps", type=int, default=7, help="launches of each library (7)")
     command.add_argument("--window", type=float, default=200, help="milliseconds of a window (200)")
     add_output(command)

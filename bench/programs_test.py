@@ -131,7 +131,7 @@ class Programs(unittest.TestCase):
     def test_threads_on_communicators_of_their_own_and_shared(self):
         for ranks, args in ((2, []), (4, ["--threads", 1, "--level", "single"]), (2, ["--threads", 5, "--share", 2, "--hints"]),
                             (4, ["--threads", 3, "--share", 3, "-m", "8:64", "--busy", 5])):
-            for test, first in (("thread-rate", "rate of all"), ("thread-latency", "mean latency")):
+            for test, first in (("thread-rate", "rate of all"), ("thread-put", "rate of all"), ("thread-latency", "mean latency")):
                 lines = self.bench(ranks, test, *args)
                 self.assertEqual([line["test"] for line in lines], [first, "slowest by mean"] * (len(lines) // 2))
                 self.assertEqual(len(lines), 8 if "-m" in args else 2)
@@ -254,9 +254,10 @@ class Programs(unittest.TestCase):
 
     def test_threads_have_tables_and_a_file(self):
         shown, data = self.result_file("threads", "--threads", "1,2", "--modes", "everywhere,serial+lanes,share 2,busy 10",
-                                       "--tests", "rate,startup", "--window", 5)
+                                       "--tests", "rate,put,startup", "--window", 5)
         self.assertIn("\nrate: slowest by mean 8 B\n", shown)
-        self.assertEqual(list(data["rate"]), ["everywhere", "serial+lanes", "share 2", "busy 10"])
+        for test in ("rate", "put"):
+            self.assertEqual(list(data[test]), ["everywhere", "serial+lanes", "share 2", "busy 10"])
         self.assertEqual([len(by["weft"]) for mode in data["startup"].values() for by in mode.values()], [1] * 8)
 
     def test_the_demo_writes_its_numbers(self):

@@ -35,10 +35,23 @@ int PMPIX_Comm_node_rank(MPI_Comm comm, int rank, int *node_rank);
    any other. Each handle is freed on its own (MPI_Comm_free). Endpoints lie on different lanes while there are lanes.
    Collective over `parent`, an intracommunicator of processes; `info` may be MPI_INFO_NULL, and no key is known. MPI_Comm_dup is
    collective over the endpoints. What makes something of processes raises MPI_ERR_UNSUPPORTED_OPERATION on such a communicator:
-   MPI_Comm_group, MPI_Comm_idup, all other calls that create communicators, windows, topologies. Thread-safe, as the
-   thread level allows; several threads at once need MPI_THREAD_MULTIPLE. */
+   MPI_Comm_group, MPI_Comm_idup, all other calls that create communicators, the standard's that create windows, topologies. Thread-safe,
+   as the thread level allows; several threads at once need MPI_THREAD_MULTIPLE. */
 int MPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]);
 int PMPIX_Comm_create_endpoints(MPI_Comm parent, int num_ep, MPI_Info info, MPI_Comm out_handles[]);
+
+/* MPI_Win_create for endpoints: `wins[i]` becomes the window of `endpoints[i]`, whose part is the `sizes[i]` bytes at `bases[i]`. The
+   `endpoints` are different ones of one communicator of endpoints. The call is collective over all of that communicator, each of which is
+   in one call: a thread may name all endpoints of its process, or each thread its own. Each endpoint is a target of its own, by its rank,
+   and an origin with epochs and locks of its own. A part that MPI_Alloc_mem has given is accessed by loads and stores where that of every
+   endpoint is and all share memory. A handle is used by one endpoint, as the communicator is: threads call MPI_Win_fence and MPI_Win_free,
+   which are collective, at once, each by its handle. MPI_Win_get_group, MPI_Win_post and MPI_Win_start, whose groups are of processes,
+   raise MPI_ERR_UNSUPPORTED_OPERATION. `disp_unit` and `info` are as those of MPI_Win_create. `num_ep` may be 0: nothing is done then.
+   Errors are raised on the first endpoint: MPI_ERR_COMM for what is no such communicator. Thread-safe, as the thread level allows. */
+int MPIX_Win_create_endpoints(int num_ep, void *const bases[], const MPI_Aint sizes[], int disp_unit, MPI_Info info,
+                              const MPI_Comm endpoints[], MPI_Win wins[]);
+int PMPIX_Win_create_endpoints(int num_ep, void *const bases[], const MPI_Aint sizes[], int disp_unit, MPI_Info info,
+                               const MPI_Comm endpoints[], MPI_Win wins[]);
 
 /* Ownership passing (docs/ownership.md): buffers that are handed from rank to rank instead of being copied. A buffer has one owner,
    and only the owner may touch it. Gives and takes match as sends and receives do, with each other and with ordinary ones, in order.

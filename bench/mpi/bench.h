@@ -128,6 +128,7 @@ int run_depth(const World *w);
 int run_coll(const World *w);
 int run_communicators(const World *w);
 int run_thread_rate(const World *w);
+int run_thread_put(const World *w);
 int run_thread_latency(const World *w);
 int run_thread_allreduce(const World *w);
 int run_allocate(const World *w);

@@ -40,6 +40,7 @@ static const Test tests[] = {
     {"communicators", -2, run_communicators, "10^4 communicators: dup and free, with and without an allreduce on each", 5, 5},
     {"thread-rate", -2, run_thread_rate, "messages per second of pairs of threads, windows of messages", 200, 50},
     {"thread-latency", -2, run_thread_latency, "ping-pong of pairs of threads at once", 200, 50},
+    {"thread-put", -2, run_thread_put, "puts per second of pairs of threads, a flush after each window of them", 200, 50},
     {"thread-allreduce", -2, run_thread_allreduce, "an allreduce over all threads of all ranks: folded first, or by endpoints", 50, 0},
     {"allocate", -1, run_allocate, "malloc and free of 16 to 1024 B, by one thread, by two, and freed by another", 5, 5},
     {"rma", 2, run_rma, "put, get, atomics and locks of an allocated window, beside bare loads and stores", 5, 5},
@@ -197,7 +198,7 @@ static const Test *test_named(const char *name)
 /* Whether a test asks for MPI_THREAD_MULTIPLE where the command line does not say. */
 static bool threaded(const Test *t)
 {
-    return t && (t->run == run_thread_rate || t->run == run_thread_latency || t->run == run_thread_allreduce || t->run == run_lanes || t->run == run_startup);
+    return t && (t->run == run_thread_rate || t->run == run_thread_latency || t->run == run_thread_put || t->run == run_thread_allreduce || t->run == run_lanes || t->run == run_startup);
 }
 
 static void start_mpi(World *w, const Test *t, int *argc, char ***argv)

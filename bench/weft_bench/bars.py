@@ -237,6 +237,13 @@ def rma_rows(s):
     rows.append(against_best(s, "accumulate of 64 KiB doubles against the best peer", "rma accumulate and flush 64 KiB", "ns", True, 1.0, True))
     rows.append(against_key(s, "lock, put, unlock: target computing against target in MPI", "rma lock, put, unlock beside computing 8 B",
                             "rma lock, put, unlock 8 B", "ns", 1.1))
+
+    def puts(mode):
+        return threads.key("rma", "put", mode, 2) + " rate of all 8 B"
+    rows.append(against_key(s, "8 B puts of 2 x 2 threads, a window each, against 4 processes", puts("parallel"), puts("everywhere"), "M/s", 0.95,
+                            at_most=False))
+    rows.append(best_of_peers(s, "8 B puts of 2 x 2 threads, a window each, against the best peer", puts("parallel"),
+                              [puts("parallel"), puts("parallel+lanes")], "M/s", 4, 2))
     return rows
 
 
@@ -304,7 +311,9 @@ GROUPS = {
     "hmpi": (list(hmpi_launches()), hmpi_rows),
     "part": (part_bars.MEASUREMENTS, part_bars.rows),
     "path": ([by_bench("path rate 8 B", 2, ["rate"])], path_rows),
-    "rma": ([by_bench("rma", 2, ["rma", "-m", "8:1048576", "-r", 3])], rma_rows),
+    "rma": ([by_bench("rma", 2, ["rma", "-m", "8:1048576", "-r", 3]),
+             *(threads.launch("rma", "put", mode, 2, 2, only)
+               for mode, only in (("everywhere", ["weft"]), ("parallel", None), ("parallel+lanes", None)))], rma_rows),
     "small": ([sweep.launch("small", test, ranks, SMALL) for ranks in SMALL_RANKS for test in sweep.TESTS], small_rows),
 }
 DEFAULT_GROUPS = ["core", "launcher", "wires", "memory", "busy", "matching"]  # those with bars that Weft is to meet today

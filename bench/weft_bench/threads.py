@@ -1,10 +1,11 @@
-"""`weft bench threads`: message rate, latency and startup of 1 to 16 threads that talk at once, on every library; tables, a
-result file, pictures.
+"""`weft bench threads`: message rate, rate of puts, latency and startup of 1 to 16 threads that talk at once, on every
+library; tables, a result file, pictures.
 
 Modes, as in the literature on virtual communication interfaces: `everywhere`, single-threaded processes that do the same work;
 `serial`, all threads on one communicator; `parallel`, a communicator for each pair; `share N`, one for N threads; `busy N`,
-parallel, and receiving threads compute N us before each window. A mode with `+lanes` gives the communicators hints and every
-library the settings that it is best at; the others leave all as it comes.
+parallel, and receiving threads compute N us before each window, or between looks into MPI where they are targets of puts. Puts
+go by windows as messages go by communicators: one for each pair, or one that threads share. A mode with `+lanes` gives
+communicators and windows hints and every library the settings that it is best at; the others leave all as it comes.
 """
 import itertools
 import pathlib
@@ -15,10 +16,11 @@ from .session import Session, by_bench
 from .text import Progress, median, number, spread, table
 
 MODES = ("everywhere", "serial", "serial+lanes", "parallel", "parallel+lanes")
-TESTS = {"rate": "thread-rate", "latency": "thread-latency", "startup": "startup"}
-RECORDS = {"rate": ("rate of all 8 B", "slowest by mean 8 B"), "latency": ("mean latency 8 B", "slowest by mean 8 B"),
+TESTS = {"rate": "thread-rate", "put": "thread-put", "latency": "thread-latency", "startup": "startup"}
+RECORDS = {"rate": ("rate of all 8 B", "slowest by mean 8 B"), "put": ("rate of all 8 B", "slowest by mean 8 B"),
+           "latency": ("mean latency 8 B", "slowest by mean 8 B"),
            "startup": ("init 0 B", "finalize 0 B")}
-UNITS = {"rate": "M/s", "latency": "us", "startup": "ms"}
+UNITS = {"rate": "M/s", "put": "M/s", "latency": "us", "startup": "ms"}
 
 
 def best_settings(threads):

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "obj/branches.hpp"
 #include "obj/registry.hpp"
 
 namespace weft::calls {
@@ -55,7 +56,6 @@ Err win_get_name(Process& p, Win& w, char* name, int* length) {
 }
 
 Err win_set_info(Process& p, Win& w, obj::Info* info) { return obj::keep_hints(p, w, info); }
-Err win_get_info(Process& p, Win& w, obj::Info** out) { return obj::tell_hints(p, w, out); }
 
 Err win_set_errhandler(Process& p, Win& w, obj::Errhandler& e) { return obj::set_errhandler(p, w, e); }
 Err win_get_errhandler(Process& p, Win& w, obj::Errhandler** out) {
@@ -67,6 +67,7 @@ Err win_get_errhandler(Process& p, Win& w, obj::Errhandler** out) {
 }
 
 Err win_get_group(Process&, Win& w, obj::Group** out) {
+    if (obj::has_endpoints(*w.comm)) return fail(Err::unsupported, "a window of endpoints has no group: processes would be in it several times");
     obj::retain(*w.comm->group);
     *out = w.comm->group;
     return Err::ok;

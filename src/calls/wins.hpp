@@ -18,7 +18,6 @@ Err win_delete_attr(Process&, Win&, int keyval);
 Err win_set_name(Process&, Win&, const char* name);
 Err win_get_name(Process&, Win&, char* name, int* length);
 Err win_set_info(Process&, Win&, obj::Info* info);
-Err win_get_info(Process&, Win&, obj::Info** out);
 Err win_set_errhandler(Process&, Win&, obj::Errhandler&);
 Err win_get_errhandler(Process&, Win&, obj::Errhandler** out);
 Err win_get_group(Process&, Win&, obj::Group** out);

@@ -37,6 +37,9 @@ Err intercomm_create(Process&, Comm& local, int local_leader, Comm* peer, int re
 Err check_processes(const Comm&);
 // MPIX_Comm_create_endpoints: `out` has room for `count`.
 Err create_endpoints(Process&, Comm&, int count, Comm** out);
+// MPI_Comm_dup of several endpoints of this process at once, without what the user has attached to them: for rma/. Collective over the
+// communicator's endpoints; the others may take part by calls of their own.
+Err dup_endpoints_together(Process&, Comm* const* endpoints, int32_t count, Comm** out);
 Err intercomm_merge(Process&, Comm&, int high, Comm** out);
 Err free_comm(Process&, Comm** c);
 Err disconnect(Process&, Comm** c);

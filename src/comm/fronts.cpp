@@ -8,6 +8,7 @@
 #include "obj/branches.hpp"
 #include "obj/info.hpp"
 #include "obj/topology.hpp"
+#include "p2p/p2p.hpp"
 
 namespace weft::comm {
 
@@ -32,17 +33,43 @@ void draw_all(Process& p, obj::LaneRange lanes, ContextSet& s) {
     s.ids[0] = no_context;
 }
 
-// Member `root` draws `count` context ids and tells the others.
-Err agree_contexts(Process& p, Comm& c, int32_t root, int32_t tag, int32_t count, ContextSet** out) {
+// Context ids that a member draws and tells the others, under way.
+struct Agreement {
+    ContextSet* contexts;
+    Request* request;
+};
+
+// Member `root` draws `count` context ids and tells the others. Does not wait for them.
+Err begin_agreement(Process& p, Comm& c, int32_t root, int32_t tag, int32_t count, Agreement* out) {
     ContextSet* const s = obj::new_contexts(count);
     if (s == nullptr) return fail(Err::no_mem, "no memory for %d context ids", count);
     for (int32_t i = 0; i < count; i++) s->ids[i] = no_context;
     if (c.rank == root) draw_all(p, lanes_for(p, *c.group, true), *s);
-    Err e = bcast_now(p, c, coll::local_team(c), root, tag, s->ids, static_cast<int64_t>(sizeof *s->ids) * count);
-    if (e == Err::ok && s->ids[0] == no_context) e = fail(Err::no_mem, "a process has no %d context ids left", count);
-    if (e == Err::ok) *out = s;
+    coll::Schedule* told = nullptr;
+    Err e = coll::open_tagged(p, c, tag, true, &told);
+    if (e == Err::ok) {
+        coll::add_bcast(*told, coll::local_team(c), root, {s->ids, static_cast<int64_t>(sizeof *s->ids) * count, &coll::byte_type()});
+        e = coll::start(*told, &out->request);
+    }
+    if (e == Err::ok) out->contexts = s;
     else obj::release(p, *s);
     return e;
+}
+
+// What was agreed upon: one reference, the caller's. None on failure.
+Err end_agreement(Process& p, Agreement& a, ContextSet** out) {
+    p2p::wait(p, *a.request);
+    Err e = p2p::finish(p, *a.request, nullptr);
+    if (e == Err::ok && a.contexts->ids[0] == no_context) e = fail(Err::no_mem, "a process has no %d context ids left", a.contexts->count);
+    if (e == Err::ok) *out = a.contexts;
+    else obj::release(p, *a.contexts);
+    return e;
+}
+
+Err agree_contexts(Process& p, Comm& c, int32_t root, int32_t tag, int32_t count, ContextSet** out) {
+    Agreement a{};
+    WEFT_TRY(begin_agreement(p, c, root, tag, count, &a));
+    return end_agreement(p, a, out);
 }
 
 Err gather_counts(Process& p, Comm& c, int32_t tag, int32_t* mine, int32_t* all) {
@@ -131,6 +158,12 @@ Err dup_front(Process& p, Comm& c, Info* info, int32_t lanes, BranchPlan plan, C
     return e;
 }
 
+// Of a duplicate of an endpoint.
+BranchPlan plan_of_twin(const Comm& c, ContextSet* contexts) {
+    const obj::Branches& b = *c.branches;
+    return {contexts, c.rank, b.own, obj::By::endpoint, 0, 0, b.of_rank};
+}
+
 bool promises(Info& hints, const char* key) {
     char value[8];
     return obj::info_lookup(&hints, key, value, sizeof value) && strcmp(value, "true") == 0;
@@ -147,8 +180,30 @@ int32_t number_of(Info& hints, const char* key, int32_t most) {
 }  // namespace
 
 Err dup_endpoints(Process& p, Comm& c, Info* info, Comm** out) {
-    const obj::Branches& b = *c.branches;
-    return dup_front(p, c, info, b.count, {nullptr, c.rank, b.own, obj::By::endpoint, 0, 0, b.of_rank}, out);
+    return dup_front(p, c, info, c.branches->count, plan_of_twin(c, nullptr), out);
+}
+
+Err dup_endpoints_together(Process& p, Comm* const* endpoints, int32_t count, Comm** out) {
+    Scratch<Agreement> all(count);
+    if (!all) return fail(Err::no_mem, "no memory to list %d endpoints", count);
+    Err e = Err::ok;
+    int32_t begun = 0, made = 0;
+    for (; begun < count && e == Err::ok; begun++) {
+        Comm& c = *endpoints[begun];
+        e = begin_agreement(p, c, 0, take_tag(c), c.branches->count, &all[begun]);
+    }
+    if (e != Err::ok) begun--;
+    for (int32_t i = 0; i < begun; i++) {
+        ContextSet* contexts = nullptr;
+        const Comm& c = *endpoints[i];
+        const Err agreed = end_agreement(p, all[i], &contexts);
+        if (e == Err::ok) e = agreed;
+        if (e == Err::ok) e = obj::make_front(p, *c.group, plan_of_twin(c, contexts), endpoints[i], &out[i]);
+        made += e == Err::ok;
+        if (agreed == Err::ok) obj::release(p, *contexts);
+    }
+    while (e != Err::ok && made-- > 0) obj::release(*out[made]);
+    return e;
 }
 
 bool wants_several(Info* hints, Several* out) {

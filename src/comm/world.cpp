@@ -197,6 +197,7 @@ Err start_all(Process& p, ThreadLevel level, boot::Job* job) {
     p.level = level;
     p.log = static_cast<uint8_t>(s.log);
     p.rma_choice = static_cast<uint8_t>(s.rma);
+    p.rma_helper_us = static_cast<uint32_t>(s.rma_helper);
     p.coll_choice = static_cast<uint8_t>(s.coll);
     WEFT_TRY(coll::read_table(p));
     p.part_policy = static_cast<uint8_t>(s.part);

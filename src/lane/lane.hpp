@@ -146,6 +146,7 @@ struct alignas(64) Lane : Wires {          // so two lanes share no cache line
     uint32_t transfers_free_count = 0;
     int self = 0;                          // this process's number among the peers
     heap::Owned owned;                     // buffers that change their owner
+    std::atomic<uint32_t> services{0};     // of upper layers, to which others send unasked (windows); any thread
 
     // `peers`: the process's table of `count`, where this process is number `me`; kept by the caller. `base`: memory for the wire of those
     // that share it; null: there is no such wire. `key` null: there is no socket wire.

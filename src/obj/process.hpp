@@ -101,6 +101,7 @@ struct Process {
     rma::Engine* rma;            // windows whose accesses are messages; null until the first
     Win* free_wins;              // under pool_lock
     uint8_t rma_choice;          // WEFT_RMA: the number of its word
+    uint32_t rma_helper_us;      // WEFT_POLICY.rma_helper; 0: no helper
     std::atomic<bool> told;      // the launcher has been told what is pending here
     std::atomic<uint32_t> waiting;  // threads that have waited for p2p::rounds_at_home rounds, whether they look or sleep
 };

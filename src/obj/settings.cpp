@@ -71,6 +71,9 @@ constinit const Setting settings_table[] = {
      "Buffers that a rank's pool holds; the least recently freed one returns to the rank that allocated it.", "docs/ownership.md"},
     {"WEFT_POLICY.guard", &Settings::guard, 0, 0, 1, "off|on",
      "Whether a program that touches a buffer which it has given away or freed ends with a message.", "docs/ownership.md"},
+    {"WEFT_POLICY.rma_helper", &Settings::rma_helper, 0, 0, 1 << 30, nullptr,
+     "Microseconds between the looks of a thread that serves windows accessed by messages while no thread of the program is in MPI, as software "
+     "for networks does; 0: there is no such thread, nor below MPI_THREAD_MULTIPLE.", "docs/lanes.md"},
     {"WEFT_LOG", &Settings::log, 0, 0, 3, nullptr,
      "What the library tells on stderr: 1, a line per job; 2, a line per rank; 3, its limits too.", "docs/ARCHITECTURE.md"},
     {"WEFT_COUNTERS", &Settings::counters, 0, 0, 1, "off|on",

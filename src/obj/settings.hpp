@@ -13,7 +13,7 @@ namespace weft::obj {
 struct Settings {
     int64_t inline_max, eager_max, fragment, block, mapped, mapped_min, mapped_both, mapped_block;
     int64_t large, claim, credit, spin_polls, sleep_ms, cma, coll, node_ranks, wire, null_size, rma, log, counters, lanes;
-    int64_t pool, pool_cap, guard, part, progress;   // policies
+    int64_t pool, pool_cap, guard, part, progress, rma_helper;   // policies
 };
 
 struct Setting {

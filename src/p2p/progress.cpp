@@ -130,7 +130,7 @@ int lanes_to_watch(Process& p, Home home, Lane** to, uint32_t* timeout_us) {
     obj::each_lane(p, [&](Lane& l) {
         if (alone && &l != home.lane) {
             if (static_cast<Policy>(p.progress_policy) == Policy::lane || l.watchers.load(std::memory_order_relaxed) != 0) return;
-            if (!l.is_quiet(now)) {
+            if (l.services.load(std::memory_order_relaxed) == 0 && !l.is_quiet(now)) {
                 *timeout_us = Lane::quiet_ns / 1000;
                 return;
             }

@@ -61,7 +61,8 @@ struct Home {
     int partner = lane::Rest::nobody;
 };
 // The lanes at which a wait sleeps: those by which its end may come, and those that no other thread watches or has just used, so that
-// whoever sends to them is served. `to` has room for all; returns how many. Lowers the time after which it is to ask again.
+// whoever sends to them is served. Those with `services` are not left out because they were just used: no thread need come back to them.
+// `to` has room for all; returns how many. Lowers the time after which it is to ask again.
 WEFT_COLD int lanes_to_watch(Process&, Home, Lane** to, uint32_t* timeout_us);
 
 // Makes progress until `done()`. Calls it with no lock held, and never again once it was true, because it may consume what it finds.

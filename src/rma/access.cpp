@@ -110,7 +110,7 @@ Err copy(Process& p, PacketKind kind, Buffer origin, const Target& t, Window& w,
     const bool puts = kind == PacketKind::put;
     const Buffer there = place(w, t, offset);
     const bool by_kernel = w.by_kernel.load(std::memory_order_relaxed);
-    if (w.mapped || (by_kernel && t.rank == w.comm->rank)) {
+    if (w.mapped || (by_kernel && is_here(w, t.rank))) {
         type::copy(puts ? origin : there, puts ? there : origin, origin.bytes());
         return Err::ok;
     }

@@ -11,6 +11,7 @@
 #include "obj/group.hpp"
 #include "obj/handles.hpp"
 #include "os/memory.hpp"
+#include "rma/making.hpp"
 #include "rma/messages.hpp"
 #include "type/predefined.hpp"
 
@@ -18,25 +19,23 @@ namespace weft::rma {
 
 namespace {
 
-// What one process brings to a window, as all learn it.
-struct Offer {
-    char* base;
-    int64_t bytes, disp_unit;
-    Control* control;
-    int32_t error;        // Err of its own call
-    bool reaches_all;     // shares memory with all others, as far as it can tell
-    bool in_heap;         // its part and its control lie there
-};
-
 enum class Choice : uint8_t { automatic, messages, kernel };   // WEFT_RMA
 
-// What a call asks for.
-struct Wanted {
-    int32_t flavor;
-    void* base;           // MPI_Win_create
-    int64_t bytes, disp_unit;
-    Info* info;
-};
+// The lanes that hints ask for, at most as many as a process has.
+int32_t lanes_in(Info* hints) {
+    char value[MPI_MAX_INFO_VAL], *end = nullptr;
+    if (hints == nullptr) return 0;
+    if (obj::info_lookup(hints, "mpi_num_vcis", value, sizeof value)) {
+        const long n = strtol(value, &end, 10);
+        if (end != value && *end == 0 && n > 0) return n < lane::most_lanes ? static_cast<int32_t>(n) : lane::most_lanes;
+    }
+    return obj::info_lookup(hints, "mpi_assert_new_vci", value, sizeof value) && strcmp(value, "true") == 0 ? 1 : 0;
+}
+
+bool are_unordered(Info* hints) {
+    char value[MPI_MAX_INFO_VAL];
+    return hints != nullptr && obj::info_lookup(hints, "accumulate_ordering", value, sizeof value) && strcmp(value, "none") == 0;
+}
 
 Err no_memory(int64_t bytes) { return fail(Err::no_mem, "no memory for a window of %lld bytes", static_cast<long long>(bytes)); }
 
@@ -49,25 +48,12 @@ Err check_wanted(const Wanted& a) {
     return Err::ok;
 }
 
-Err take_window(Process& p, Window** out) {
-    Window* w;
-    {
-        SpinGuard guard(p.pool_lock);
-        if ((w = static_cast<Window*>(p.free_wins)) != nullptr) p.free_wins = w->next;
-    }
-    if (w == nullptr) w = static_cast<Window*>(malloc(sizeof(Window)));
-    if (w == nullptr) return fail(Err::no_mem, "no memory for a window");
-    memset(static_cast<void*>(w), 0, sizeof *w);
-    *out = w;
-    return Err::ok;
-}
-
 // No other process has memory: those on the null wire are thought to have what this one has.
 bool is_alone(const Process& p, const Comm& c) { return c.size == 1 || p.lane->null != nullptr; }
 
 bool shares_memory_with_all(const Process& p, const Comm& c) {
     bool all = is_alone(p, c) || p.segment != nullptr;
-    for (int32_t i = 0; i < c.size && !is_alone(p, c); i++) all &= c.routes[i].way == obj::Route::shm || c.routes[i].way == obj::Route::self;
+    for (int32_t i = 0; i < c.size && !is_alone(p, c); i++) all &= route_to(c, i).way == obj::Route::shm || route_to(c, i).way == obj::Route::self;
     return all;
 }
 
@@ -85,6 +71,7 @@ Err prepare(Process& p, Window& w, const Wanted& a) {
     w.control = static_cast<Control*>(p.heap->allocate(sizeof(Control), alignof(Control)));
     if (w.parts == nullptr || w.locks == nullptr || w.control == nullptr) return no_memory(a.bytes);
     memset(static_cast<void*>(w.control), 0, sizeof(Control));
+    w.unordered = are_unordered(a.info);
     w.base = a.base;
     w.bytes = a.bytes;
     w.disp_unit = static_cast<int32_t>(a.disp_unit);
@@ -126,7 +113,34 @@ Err share_memory(Process& p, Window& w, const Offer* all, Offer* mine) {
     return Err::ok;
 }
 
-// The first process's error, if one has any: this one's is explained already.
+}  // namespace
+
+Err take_window(Process& p, Window** out) {
+    Window* w;
+    {
+        SpinGuard guard(p.pool_lock);
+        if ((w = static_cast<Window*>(p.free_wins)) != nullptr) p.free_wins = w->next;
+    }
+    if (w == nullptr) w = static_cast<Window*>(malloc(sizeof(Window)));
+    if (w == nullptr) return fail(Err::no_mem, "no memory for a window");
+    memset(static_cast<void*>(w), 0, sizeof *w);
+    *out = w;
+    return Err::ok;
+}
+
+Offer offer_of(Process& p, Window& w, const Wanted& a) {
+    Offer mine{};
+    mine.error = static_cast<int32_t>(prepare(p, w, a));
+    mine.base = static_cast<char*>(w.base);
+    mine.bytes = a.bytes;
+    mine.disp_unit = a.disp_unit;
+    mine.control = w.control;
+    mine.lanes = lanes_in(a.info);
+    mine.reaches_all = shares_memory_with_all(p, *w.comm) && (is_alone(p, *w.comm) || in_heap(p, w.control, sizeof(Control)));
+    mine.in_heap = is_alone(p, *w.comm) || in_heap(p, w.base, w.bytes);
+    return mine;
+}
+
 Err first_error(const Offer* all, int32_t n, int32_t me) {
     if (all[me].error != 0) return Err{all[me].error};
     for (int32_t i = 0; i < n; i++)
@@ -134,12 +148,13 @@ Err first_error(const Offer* all, int32_t n, int32_t me) {
     return Err::ok;
 }
 
-// Decides, from what all have offered, how the window is accessed.
 void settle(const Process& p, Window& w, const Offer* all) {
     const auto choice = static_cast<Choice>(p.rma_choice);
     w.shared = w.flavor != MPI_WIN_FLAVOR_DYNAMIC;
     bool near = true;
+    w.lanes = all[0].lanes;
     for (int32_t i = 0; i < w.size(); i++) {
+        if (all[i].lanes < w.lanes) w.lanes = all[i].lanes;
         near &= all[i].reaches_all;
         w.shared &= all[i].reaches_all && all[i].in_heap;
         w.parts[i] = {all[i].base, all[i].bytes, all[i].disp_unit, all[i].control};
@@ -151,35 +166,12 @@ void settle(const Process& p, Window& w, const Offer* all) {
     w.reach = w.mapped ? static_cast<uint32_t>(w.size()) : 0;
 }
 
-// What all processes do together. An error is the same on all, as far as it can be.
-Err build(Process& p, Window& w, const Wanted& a) {
-    Scratch<Offer> all(w.size());
-    if (!all) return no_memory(a.bytes);
-    Offer mine{};
-    mine.error = static_cast<int32_t>(prepare(p, w, a));
-    mine.base = static_cast<char*>(w.base);
-    mine.bytes = a.bytes;
-    mine.disp_unit = a.disp_unit;
-    mine.control = w.control;
-    mine.reaches_all = shares_memory_with_all(p, *w.comm) && (is_alone(p, *w.comm) || in_heap(p, w.control, sizeof(Control)));
-    mine.in_heap = is_alone(p, *w.comm) || in_heap(p, w.base, w.bytes);
-    WEFT_TRY(allgather(p, *w.comm, mine, all.get()));
-    WEFT_TRY(first_error(all.get(), w.size(), w.comm->rank));
-    if (a.flavor == MPI_WIN_FLAVOR_SHARED) {
-        for (int32_t i = 0; i < w.size(); i++)
-            if (!all[i].reaches_all) return fail(err_shared, "the processes of the communicator do not share memory");
-        WEFT_TRY(share_memory(p, w, all.get(), &mine));
-        WEFT_TRY(allgather(p, *w.comm, mine, all.get()));
-        WEFT_TRY(first_error(all.get(), w.size(), w.comm->rank));
-    }
-    settle(p, w, all.get());
-    if (w.mapped) return Err::ok;
-    mine.error = static_cast<int32_t>(open_messages(p, w));
-    WEFT_TRY(allgather(p, *w.comm, mine, all.get()));
-    return first_error(all.get(), w.size(), w.comm->rank);
+Win* announce(Window& w) {
+    w.id = 0;
+    w.kind = Kind::win;
+    return &w;
 }
 
-// Frees what prepare(), share_memory() and open_messages() made, as far as they came.
 void destroy(Process& p, Window& w) {
     w.kind = Kind::dead;
     if (w.messages != nullptr) close_messages(p, w);
@@ -199,6 +191,29 @@ void destroy(Process& p, Window& w) {
     p.free_wins = &w;
 }
 
+namespace {
+
+// What all processes do together. An error is the same on all, as far as it can be.
+Err build(Process& p, Window& w, const Wanted& a) {
+    Scratch<Offer> all(w.size());
+    if (!all) return no_memory(a.bytes);
+    Offer mine = offer_of(p, w, a);
+    WEFT_TRY(allgather(p, *w.comm, mine, all.get()));
+    WEFT_TRY(first_error(all.get(), w.size(), w.comm->rank));
+    if (a.flavor == MPI_WIN_FLAVOR_SHARED) {
+        for (int32_t i = 0; i < w.size(); i++)
+            if (!all[i].reaches_all) return fail(err_shared, "the processes of the communicator do not share memory");
+        WEFT_TRY(share_memory(p, w, all.get(), &mine));
+        WEFT_TRY(allgather(p, *w.comm, mine, all.get()));
+        WEFT_TRY(first_error(all.get(), w.size(), w.comm->rank));
+    }
+    settle(p, w, all.get());
+    if (w.mapped) return Err::ok;
+    mine.error = static_cast<int32_t>(open_messages(p, w));
+    WEFT_TRY(allgather(p, *w.comm, mine, all.get()));
+    return first_error(all.get(), w.size(), w.comm->rank);
+}
+
 Err make(Process& p, Comm& parent, const Wanted& a, Win** out) {
     if (parent.is_inter()) return fail(Err::comm, "an intercommunicator cannot have a window");
     Window* w = nullptr;
@@ -212,9 +227,7 @@ Err make(Process& p, Comm& parent, const Wanted& a, Win** out) {
         destroy(p, *w);
         return e;
     }
-    w->id = 0;
-    w->kind = Kind::win;
-    *out = w;
+    *out = announce(*w);
     return Err::ok;
 }
 
@@ -294,6 +307,17 @@ Err detach(Process&, Win& win, const void* base) {
         return Err::ok;
     }
     return fail(err_attach, "no memory is attached at this address");
+}
+
+Err get_info(Process& p, Win& win, Info** out) {
+    Info* i = nullptr;
+    WEFT_TRY(obj::tell_hints(p, win, &i));
+    if (const Err e = put_lanes(p, window_of(win), *i); e != Err::ok) {
+        obj::free_info(p, *i);
+        return e;
+    }
+    *out = i;
+    return Err::ok;
 }
 
 Err shared_query(Process&, Win& win, int rank, MPI_Aint* bytes, int64_t* disp_unit, void* address) {

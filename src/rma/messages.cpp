@@ -1,11 +1,14 @@
 #include "rma/messages.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "boot/boot.hpp"
+#include "comm/comm.hpp"
 #include "obj/handles.hpp"
+#include "obj/info.hpp"
 #include "os/clock.hpp"
 #include "p2p/calls.hpp"
 #include "p2p/progress.hpp"
@@ -74,7 +77,7 @@ Sent* make_packet(Messages& m, int64_t bytes, PacketKind kind) {
 // Sends the first `bytes` of the packet, which is freed when it has left. Packets to one target arrive in the order of these calls.
 void send_packet(Messages& m, int32_t target, Sent* s, int64_t bytes) {
     const p2p::Envelope to{target, packet_tag};
-    if (p2p::isend(*m.process, *m.window->comm, type::bytes_at(s->packet(), bytes), to, p2p::Mode::standard, &s->request) != Err::ok)
+    if (p2p::isend(*m.process, *m.comm, type::bytes_at(s->packet(), bytes), to, p2p::Mode::standard, &s->request) != Err::ok)
         out_of_memory(*m.process);
     s->bytes = bytes;
     if (s->request->done()) {
@@ -285,7 +288,7 @@ void handle(Messages& m, int32_t origin, const Packet& h, int64_t bytes) {
     case PacketKind::unlock:
         send_signal(m, origin, PacketKind::ack);
         return release_lock(m);
-    case PacketKind::ack: m.targets[origin].acks.fetch_sub(1, std::memory_order_release); return;   // pairs with is_complete()
+    case PacketKind::ack: m.targets[origin].answered.fetch_add(1, std::memory_order_release); return;   // pairs with await_answers()
     case PacketKind::lock_shared: return queue_lock(m, origin, Held::shared);
     case PacketKind::lock_alone: return queue_lock(m, origin, Held::alone);
     case PacketKind::granted: m.targets[origin].granted.store(true, std::memory_order_release); return;   // pairs with await_lock()
@@ -296,7 +299,7 @@ void handle(Messages& m, int32_t origin, const Packet& h, int64_t bytes) {
 // -------------------------------------------------------------------------------------------------------- the server
 
 Err post_receive(Messages& m, int i) {
-    return p2p::irecv(*m.process, *m.window->comm, type::bytes_at(m.space + i * packet_bytes, packet_bytes), {obj::any_source, packet_tag}, &m.incoming[i]);
+    return p2p::irecv(*m.process, *m.comm, type::bytes_at(m.space + i * packet_bytes, packet_bytes), {obj::any_source, packet_tag}, &m.incoming[i]);
 }
 
 // Handles the packets that have come, in their order. By one thread at a time.
@@ -311,9 +314,9 @@ bool serve(Messages& m) {
         moved = true;
     }
     if (!moved) return false;
-    // Other threads may sleep until what was just done: see lane::sleep_until_woken().
-    { lane::LaneGuard guard(*m.process->lane); }
-    lane::wake_sleepers(*m.process->lane);
+    // Other threads may sleep until what was just done, at all lanes: see lane::sleep_until_woken().
+    { lane::LaneGuard guard(*m.comm->lane); }
+    lane::wake_sleepers(*m.comm->lane);
     return true;
 }
 
@@ -382,8 +385,48 @@ void free_messages(Messages& m) {
     free(&m);
 }
 
-bool is_complete(const ToTarget& t) {
-    return t.acks.load(std::memory_order_acquire) == 0 && t.replies.load(std::memory_order_acquire) == 0;
+// Waits for what comes by that lane: the waiting thread polls it first, as for a message. A thread that waits by another lane may serve
+// the window meanwhile, so any lane can end the wait.
+template <class Done> void await(Messages& m, Done&& done) {
+    p2p::progress_until(*m.process, done, nullptr, p2p::Home{m.comm->lane, false});
+}
+
+template <class Each> void each_lane(const Window& w, Each&& each) {
+    for (int32_t i = 0; i < (w.lanes > 0 ? w.lanes : 1); i++)
+        if (w.messages[i] != nullptr) each(*w.messages[i]);   // null where a window could not be made
+}
+
+// Sends a flush, if there were accesses since the last one.
+void ask_for_flush(Messages& m, int32_t target) {
+    ToTarget& t = m.targets[target];
+    {
+        SpinGuard guard(m.lock);   // so that whoever finds `dirty` cleared finds the flush counted
+        if (!t.dirty.exchange(false, std::memory_order_acq_rel)) return;
+        t.asked.fetch_add(1, std::memory_order_relaxed);
+    }
+    send_signal(m, target, PacketKind::flush);
+}
+
+// Until what was asked for so far is answered. Not until nothing is: other threads may go on asking.
+void await_answers(Messages& m, int32_t target) {
+    ToTarget& t = m.targets[target];
+    const uint32_t asked = t.asked.load(std::memory_order_relaxed);
+    await(m, [&] { return static_cast<int32_t>(t.answered.load(std::memory_order_acquire) - asked) >= 0; });
+}
+
+// The calling thread's number among those of its process that have used lanes of windows. Threads are numbered in turn, because hashes of
+// what identifies them would collide.
+int32_t thread_number(Engine& e) {
+    thread_local constinit int32_t number = -1;
+    if (number < 0) number = e.threads.fetch_add(1, std::memory_order_relaxed) & INT32_MAX;
+    return number;
+}
+
+// By which an access goes.
+Messages& lane_of(Process& p, const Window& w, const Order& o) {
+    if (w.lanes <= 1) return *w.messages[0];
+    const bool ordered = !w.unordered && (o.kind == PacketKind::accumulate || o.kind == PacketKind::compare_and_swap);
+    return *w.messages[(ordered ? o.target : thread_number(*p.rma)) % w.lanes];
 }
 
 constexpr obj::RequestOps access_ops{"access to a window", nullptr, nullptr, nullptr, nullptr, nullptr, false};
@@ -399,15 +442,27 @@ void cancel_receives(Process& p, Request* const* receives, int32_t count) {
     }
 }
 
-Err open_messages(Process& p, Window& w) {
-    Engine* e;
-    WEFT_TRY(engine_of(p, &e));
+namespace {
+
+// A communicator of the window's group with a lane of its own, while there is one.
+Err make_lane(Process& p, Window& w, Comm** out) {
+    Info* hints = nullptr;
+    WEFT_TRY(obj::make_info(p, &hints));
+    Err e = obj::info_put(*hints, "mpi_assert_new_vci", "true");
+    if (e == Err::ok) e = comm::dup_with_info(p, *w.comm, hints, out);
+    if (e == Err::ok) strcpy((*out)->name, w.comm->name);
+    obj::free_info(p, *hints);
+    return e;
+}
+
+Err open_lane(Process& p, Window& w, Engine& e, Comm& comm, Messages** out) {
     void* memory = malloc(sizeof(Messages));
     if (memory == nullptr) return fail(Err::no_mem, "no memory for a window");
     auto* m = new (memory) Messages{};
     const auto n = static_cast<size_t>(w.size());
     m->process = &p;
     m->window = &w;
+    m->comm = &comm;
     m->targets = static_cast<ToTarget*>(calloc(n, sizeof(ToTarget)));
     m->waiting = static_cast<LockRequest*>(calloc(n, sizeof(LockRequest)));
     m->space = static_cast<char*>(malloc(packet_bytes * packet_receives));
@@ -417,27 +472,68 @@ Err open_messages(Process& p, Window& w) {
     }
     for (int i = 0; i < packet_receives; i++)
         if (post_receive(*m, i) != Err::ok) out_of_memory(p);
-    w.messages = m;
-    enlist(*e, *m);
+    *out = m;
+    enlist(e, *m);
+    comm.lane->services.fetch_add(1, std::memory_order_relaxed);
     p2p::register_hook(p, serve_all);
     p2p::begin_work(p);
+    use_helper(p, e.helper);
+    return Err::ok;
+}
+
+void close_lane(Process& p, Messages& m) {
+    await(m, [&] { return m.queued.load(std::memory_order_relaxed) == 0; });
+    leave_helper(p.rma->helper);
+    while (!delist(*p.rma, m)) os::yield_cpu();
+    p2p::end_work(p);
+    m.comm->lane->services.fetch_sub(1, std::memory_order_relaxed);
+    cancel_receives(p, m.incoming, packet_receives);
+    if (m.comm != m.window->comm) (void)comm::free_comm(p, &m.comm);
+    free_messages(m);
+}
+
+}  // namespace
+
+Err open_messages(Process& p, Window& w) {
+    Engine* e;
+    WEFT_TRY(engine_of(p, &e));
+    const int32_t n = w.lanes > 0 ? w.lanes : 1;
+    w.messages = static_cast<Messages**>(calloc(static_cast<size_t>(n), sizeof(Messages*)));
+    if (w.messages == nullptr) return fail(Err::no_mem, "no memory for a window");
+    for (int32_t i = 0; i < n; i++) {
+        Comm* comm = w.comm;
+        if (w.lanes > 0) WEFT_TRY(make_lane(p, w, &comm));
+        const Err one = open_lane(p, w, *e, *comm, &w.messages[i]);
+        if (one == Err::ok) continue;
+        if (comm != w.comm) (void)comm::free_comm(p, &comm);
+        return one;
+    }
     return Err::ok;
 }
 
 void close_messages(Process& p, Window& w) {
-    Messages& m = *w.messages;
-    p2p::progress_until(p, [&] { return m.queued.load(std::memory_order_relaxed) == 0; });
-    while (!delist(*p.rma, m)) os::yield_cpu();
-    p2p::end_work(p);
-    cancel_receives(p, m.incoming, packet_receives);
-    free_messages(m);
+    each_lane(w, [&](Messages& m) { close_lane(p, m); });
+    free(w.messages);
     w.messages = nullptr;
+}
+
+Err put_lanes(const Process& p, const Window& w, Info& i) {
+    if (w.mapped || p.lane_count == 1) return Err::ok;
+    char text[4 * lane::most_lanes];   // their numbers have two digits
+    int at = 0;
+    each_lane(w, [&](const Messages& m) {
+        at += snprintf(text + at, sizeof text - static_cast<size_t>(at), "%s%u", at > 0 ? "," : "", p.contexts.lane_of(m.comm->context));
+    });
+    WEFT_TRY(obj::info_put(i, "weft_lane", text));
+    if (w.lanes < 2) return Err::ok;
+    snprintf(text, sizeof text, "%d", w.lanes);
+    return obj::info_put(i, "mpi_num_vcis", text);
 }
 
 // ------------------------------------------------------------------------------------------------------- the origin
 
 Err send_order(Process& p, Window& w, const Order& o, Request** out) {
-    Messages& m = *w.messages;
+    Messages& m = lane_of(p, w, o);
     ToTarget& t = m.targets[o.target];
     const int64_t bytes = o.shape.bytes();
     if (bytes == 0) return Err::ok;
@@ -446,7 +542,7 @@ Err send_order(Process& p, Window& w, const Order& o, Request** out) {
         auto* a = static_cast<Access*>(malloc(sizeof(Access)));
         if (a == nullptr) out_of_memory(p);
         *a = {o.result, bytes, nullptr, o.target};
-        if (out != nullptr && (*out = a->request = p2p::make_special(p, w.comm, &access_ops, nullptr)) == nullptr) out_of_memory(p);
+        if (out != nullptr && (*out = a->request = p2p::make_special(p, m.comm, &access_ops, nullptr)) == nullptr) out_of_memory(p);
         type::retain(*o.result.type);
         t.replies.fetch_add(1, std::memory_order_relaxed);
         SpinGuard guard(m.lock);
@@ -458,46 +554,53 @@ Err send_order(Process& p, Window& w, const Order& o, Request** out) {
     // After the packets have been handed over: whoever clears it sends a flush that they precede.
     t.dirty.store(true, std::memory_order_release);
     if (m.queued.load(std::memory_order_relaxed) > most_queued)
-        p2p::progress_until(p, [&] { return m.queued.load(std::memory_order_relaxed) <= most_queued; });
+        await(m, [&] { return m.queued.load(std::memory_order_relaxed) <= most_queued; });
     return Err::ok;
 }
 
-void flush_by_messages(Process& p, Window& w, int32_t target) {
-    Messages& m = *w.messages;
-    ToTarget& t = m.targets[target];
-    // `acks` is raised first, so that another thread that finds `dirty` cleared waits as well.
-    t.acks.fetch_add(1, std::memory_order_relaxed);
-    if (t.dirty.exchange(false, std::memory_order_acq_rel)) send_signal(m, target, PacketKind::flush);
-    else t.acks.fetch_sub(1, std::memory_order_relaxed);
-    p2p::progress_until(p, [&] { return is_complete(t); });
+void flush_by_messages(Window& w, int32_t target) {
+    each_lane(w, [&](Messages& m) { ask_for_flush(m, target); });
+    each_lane(w, [&](Messages& m) { await_answers(m, target); });
 }
 
-void flush_local_by_messages(Process& p, Window& w, int32_t target) {
-    ToTarget& t = w.messages->targets[target];
-    p2p::progress_until(p, [&] { return t.replies.load(std::memory_order_acquire) == 0; });
+void flush_all_by_messages(Window& w) {
+    for (int32_t i = 0; i < w.size(); i++) each_lane(w, [&](Messages& m) { ask_for_flush(m, i); });
+    for (int32_t i = 0; i < w.size(); i++) each_lane(w, [&](Messages& m) { await_answers(m, i); });
 }
 
-void ask_for_lock(Process&, Window& w, int32_t target, Held how) {
-    send_signal(*w.messages, target, how == Held::alone ? PacketKind::lock_alone : PacketKind::lock_shared);
+void flush_local_by_messages(Window& w, int32_t target) {
+    each_lane(w, [&](Messages& m) {
+        ToTarget& t = m.targets[target];
+        await(m, [&] { return t.replies.load(std::memory_order_acquire) == 0; });
+    });
 }
 
-void await_lock(Process& p, Window& w, int32_t target) {
-    ToTarget& t = w.messages->targets[target];
-    p2p::progress_until(p, [&] { return t.granted.load(std::memory_order_acquire); });
+void ask_for_lock(Window& w, int32_t target, Held how) {
+    send_signal(*w.messages[0], target, how == Held::alone ? PacketKind::lock_alone : PacketKind::lock_shared);
+}
+
+void await_lock(Window& w, int32_t target) {
+    ToTarget& t = w.messages[0]->targets[target];
+    await(*w.messages[0], [&] { return t.granted.load(std::memory_order_acquire); });
     t.granted.store(false, std::memory_order_relaxed);
 }
 
-void lock_by_messages(Process& p, Window& w, int32_t target, Held how) {
-    ask_for_lock(p, w, target, how);
-    await_lock(p, w, target);
+void lock_by_messages(Window& w, int32_t target, Held how) {
+    ask_for_lock(w, target, how);
+    await_lock(w, target);
 }
 
-void unlock_by_messages(Process& p, Window& w, int32_t target) {
-    ToTarget& t = w.messages->targets[target];
-    t.acks.fetch_add(1, std::memory_order_relaxed);
-    t.dirty.store(false, std::memory_order_relaxed);
-    send_signal(*w.messages, target, PacketKind::unlock);
-    p2p::progress_until(p, [&] { return is_complete(t); });
+void unlock_by_messages(Window& w, int32_t target) {
+    if (w.lanes > 1) flush_by_messages(w, target);   // nothing orders the other lanes before this one
+    Messages& m = *w.messages[0];
+    ToTarget& t = m.targets[target];
+    {
+        SpinGuard guard(m.lock);
+        t.dirty.store(false, std::memory_order_relaxed);
+        t.asked.fetch_add(1, std::memory_order_relaxed);
+    }
+    send_signal(m, target, PacketKind::unlock);
+    await_answers(m, target);
 }
 
 }  // namespace weft::rma

@@ -30,9 +30,18 @@ Err create(Process&, void* base, int64_t bytes, int64_t disp_unit, Info*, Comm&,
 Err allocate(Process&, int64_t bytes, int64_t disp_unit, Info*, Comm&, void* address, Win** out);
 Err allocate_shared(Process&, int64_t bytes, int64_t disp_unit, Info*, Comm&, void* address, Win** out);
 Err create_dynamic(Process&, Info*, Comm&, Win** out);
+// MPIX_Win_create_endpoints: windows for `n` endpoints of one communicator, each with memory of its own. Collective over all endpoints of
+// it; those of one process may take part by several calls.
+struct Memory {
+    void* base;
+    int64_t bytes;
+};
+Err create_endpoints(Process&, const Memory*, int64_t disp_unit, Info*, int32_t n, Comm* const* endpoints, Win** out);
 Err free_win(Process&, Win** win);
 Err attach(Process&, Win&, void* base, int64_t bytes);
 Err detach(Process&, Win&, const void* base);
+// The hints, and the lanes by which accesses go where those are messages.
+Err get_info(Process&, Win&, Info** out);
 Err shared_query(Process&, Win&, int rank, MPI_Aint* bytes, int64_t* disp_unit, void* address);
 
 // Accesses. Put, accumulate and their like have read the origin's buffer when they return.

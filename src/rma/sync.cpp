@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "coll/calls.hpp"
+#include "comm/comm.hpp"
 #include "obj/group.hpp"
 #include "os/futex.hpp"
 #include "p2p/calls.hpp"
@@ -54,12 +55,12 @@ void unlock_word(Control& c, Held how) {
 
 void lock_part(Process& p, Window& w, int target, Held how) {
     if (w.by_words) lock_word(p, *w.parts[target].control, how);
-    else lock_by_messages(p, w, target, how);
+    else lock_by_messages(w, target, how);
 }
 
 void unlock_part(Process& p, Window& w, int target, Held how) {
-    if (!w.by_words) return unlock_by_messages(p, w, target);
-    if (!w.mapped) flush_by_messages(p, w, target);
+    if (!w.by_words) return unlock_by_messages(w, target);
+    if (!w.mapped) flush_by_messages(w, target);
     unlock_word(*w.parts[target].control, how);
 }
 
@@ -69,6 +70,7 @@ Buffer nothing() { return type::bytes_at(nullptr, 0); }
 
 // The members of a group that takes part in an epoch, to be freed by free().
 Err find_members(const Window& w, const Group& g, Members** out) {
+    WEFT_TRY(comm::check_processes(*w.comm));
     auto* m = static_cast<Members*>(malloc(sizeof(Members) + static_cast<size_t>(g.size) * sizeof(Member)));
     if (m == nullptr) return fail(Err::no_mem, "no memory for an epoch of %d processes", g.size);
     m->count = g.size;
@@ -127,12 +129,12 @@ template <class Each> void each_target(const Window& w, Each&& each) {
 
 void complete_accesses(Process& p, Window& w, int target) {
     full_fence();
-    if (!w.mapped) flush_by_messages(p, w, target);
+    if (!w.mapped) flush_by_messages(w, target);
 }
 
 void complete_accesses(Process& p, Window& w) {
     full_fence();
-    if (!w.mapped) each_target(w, [&](int i) { flush_by_messages(p, w, i); });
+    if (!w.mapped) flush_all_by_messages(w);
 }
 
 Err fence(Process& p, int assertion, Win& win) {
@@ -249,8 +251,8 @@ Err lock_all(Process& p, int assertion, Win& win) {
     if (w.by_words) {
         each_target(w, [&](int i) { lock_word(p, *w.parts[i].control, Held::shared); });
     } else {
-        each_target(w, [&](int i) { ask_for_lock(p, w, i, Held::shared); });
-        each_target(w, [&](int i) { await_lock(p, w, i); });
+        each_target(w, [&](int i) { ask_for_lock(w, i, Held::shared); });
+        each_target(w, [&](int i) { await_lock(w, i); });
     }
     w.all_locked = true;
     open_epoch(w);
@@ -283,14 +285,14 @@ Err flush_all(Process& p, Win& win) {
 Err flush_local(Process& p, int target, Win& win) {
     Window& w = window_of(win);
     WEFT_TRY(check_held(w, target));
-    if (!w.mapped && target != obj::proc_null) flush_local_by_messages(p, w, target);
+    if (!w.mapped && target != obj::proc_null) flush_local_by_messages(w, target);
     return Err::ok;
 }
 
 Err flush_local_all(Process& p, Win& win) {
     Window& w = window_of(win);
     WEFT_TRY(check_any_held(w));
-    if (!w.mapped) each_target(w, [&](int i) { flush_local_by_messages(p, w, i); });
+    if (!w.mapped) each_target(w, [&](int i) { flush_local_by_messages(w, i); });
     return Err::ok;
 }
 

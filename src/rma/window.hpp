@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "obj/branches.hpp"
 #include "os/spin.hpp"
 #include "rma/rma.hpp"
 
@@ -75,7 +76,9 @@ struct Window : Win {
     Part* parts;            // by rank
     Control* control;       // of this process's part
     void* memory;           // that the library allocated for it; null: none
-    Messages* messages;     // null: mapped
+    Messages** messages;    // one for each of its lanes, at least one; null: mapped
+    int32_t lanes;          // of its own, by which accesses go: `mpi_num_vcis`; 0: none, its communicator's
+    bool unordered;         // accumulates may overtake each other: `accumulate_ordering` is `none`
     Region* regions;        // attached; under `lock`
     os::SpinLock lock;      // a leaf
 
@@ -90,6 +93,11 @@ struct Window : Win {
 };
 
 inline Window& window_of(Win& w) { return static_cast<Window&>(w); }
+
+// How a process of a window is reached. Where they are endpoints, the front's own routes do not say it, but any branch's do.
+inline const obj::Route& route_to(const Comm& c, int32_t rank) { return (c.branches != nullptr ? *c.branches->at[0] : c).routes[rank]; }
+// Whether its part is this process's own memory.
+inline bool is_here(const Window& w, int32_t rank) { return route_to(*w.comm, rank).way == obj::Route::self; }
 
 // Where `offset` in a part lies, as an address of its process. An integer, because a dynamic window's base is none.
 inline char* address(const Part& part, int64_t offset) {

@@ -1,6 +1,7 @@
 // Threads on communicators of different lanes (docs/lanes.md).
 //   liveness [hangs]   two receives that complete only if a thread that waits for one makes progress for the other; `hangs`: shows that
 //                      they do not, which is so where each thread polls its own lane alone
+//   gets [hangs]       the same with windows whose targets answer by messages: two flushes of one rank, two threads of the other
 //   fuzz SEED ROUNDS   threads that create communicators, send, receive by names and wildcards, probe, cancel and free at once, each
 //                      message compared with what a sequential program would receive
 //   sleep              threads that sleep are woken by what any of their lanes brings
@@ -57,17 +58,22 @@ static void need_lanes(int have) {
 static atomic_int posted, second_is_there, hung;
 static int hang_expected;
 
+// The second of the threads tells rank 0 that both have begun. Then thread 0 stays outside MPI until thread 1 is done, or for too long.
+static void begun(int me) {
+    if (atomic_fetch_add(&posted, 1) == 1) MPI_Send(NULL, 0, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    if (me == 1) return;
+    const double until = seconds() + (hang_expected ? 2 : 60);
+    while (!atomic_load(&second_is_there) && seconds() < until) sleep_ms(1);
+    atomic_store(&hung, !atomic_load(&second_is_there));
+}
+static void check_hung(void) { CHECK(atomic_load(&hung) == hang_expected, hang_expected ? "it did not hang" : "it hangs"); }
+
 // Thread 0 leaves MPI with its receive pending; thread 1's ends only after the sender's first synchronous send has.
 static void receiver(int me) {
     int value = -1;
     MPI_Request request;
     MPI_Irecv(&value, 1, MPI_INT, 0, 1, comms[me], &request);
-    if (atomic_fetch_add(&posted, 1) == 1) MPI_Send(NULL, 0, MPI_INT, 0, 2, MPI_COMM_WORLD);
-    if (me == 0) {
-        const double until = seconds() + (hang_expected ? 2 : 60);
-        while (!atomic_load(&second_is_there) && seconds() < until) sleep_ms(1);
-        atomic_store(&hung, !atomic_load(&second_is_there));
-    }
+    begun(me);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(value == 10 + me, "%d from communicator %d", value, me);
     if (me == 1) atomic_store(&second_is_there, 1);
@@ -83,7 +89,44 @@ static void liveness(void) {
         }
     } else if (rank == 1) {
         all(2, receiver);
-        CHECK(atomic_load(&hung) == hang_expected, hang_expected ? "it did not hang" : "it hangs");
+        check_hung();
+    }
+}
+
+static MPI_Win wins[2];
+
+// Thread 0 leaves MPI, and rank 0 cannot end its flush of the first window without it; thread 1's flush needs rank 0.
+static void getter(int me) {
+    int value = -1;
+    MPI_Get(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, wins[me]);
+    begun(me);
+    MPI_Win_flush(0, wins[me]);
+    CHECK(value == 20 + me, "%d in window %d", value, me);
+    if (me == 1) atomic_store(&second_is_there, 1);
+}
+
+static void gets(void) {
+    int *part[2], value[2] = {-1, -1};
+    if (hang_expected) need_lanes(lane_of(comms[0]) != lane_of(comms[1]));   // then windows have lanes of their own, too
+    for (int i = 0; i < 2; i++) {
+        MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, comms[i], &part[i], &wins[i]);
+        *part[i] = 20 + 10 * rank + i;
+        MPI_Barrier(comms[i]);
+        MPI_Win_lock_all(0, wins[i]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);   // rank 0 has all locks before the threads begin
+    if (rank == 0) {
+        MPI_Recv(NULL, 0, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 2; i++) MPI_Get(&value[i], 1, MPI_INT, 1, 0, 1, MPI_INT, wins[i]);
+        for (int i = 0; i < 2; i++) MPI_Win_flush(1, wins[i]);
+        for (int i = 0; i < 2; i++) CHECK(value[i] == 30 + i, "%d in window %d", value[i], i);
+    } else if (rank == 1) {
+        all(2, getter);
+        check_hung();
+    }
+    for (int i = 0; i < 2; i++) {
+        MPI_Win_unlock_all(wins[i]);
+        MPI_Win_free(&wins[i]);
     }
 }
 
@@ -503,9 +546,11 @@ int main(int argc, char** argv) {
     for (int i = 0; i < threads; i++) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
     seed = argc > 2 ? atoi(argv[2]) : 1;
     rounds = argc > 3 ? atoi(argv[3]) : 4;
+    hang_expected = argc > 2 && strcmp(argv[2], "hangs") == 0;
     if (strcmp(what, "liveness") == 0) {
-        hang_expected = argc > 2 && strcmp(argv[2], "hangs") == 0;
         liveness();
+    } else if (strcmp(what, "gets") == 0) {
+        gets();
     } else if (strcmp(what, "sleep") == 0) {
         sleepers();
     } else if (strcmp(what, "levels") == 0) {
