@@ -1,5 +1,4 @@
 #include <cstring>
-#include <new>
 
 #include "heap/mapped.hpp"
 #include "p2p/eager.hpp"
@@ -53,7 +52,7 @@ WEFT_INLINE bool send_chunk(LaneGuard& g, const obj::Route& to, const Comm& c, c
     if (WEFT_UNLIKELY(chunk == nullptr)) return false;
     memcpy(chunk, b.data(), static_cast<size_t>(bytes));
     l.shm.written(to.index, chunk, static_cast<size_t>(bytes));
-    new (cell->payload) EagerFirst{ref, bytes, 0};
+    write(cell, EagerFirst{ref, bytes, 0});
     ++l.counters.other_cells;
     ++l.counters.sent_eager;
     l.shm.commit(to.index, o, cell, wire::Header{eager_first, sizeof(EagerFirst), wire::has_bulk, c.rank, e.tag, c.context + e.coll});
