@@ -113,13 +113,16 @@ template <class V>
 WEFT_INLINE void copy_and_claim(void* to, const void* from, size_t bytes) {
     auto* d = static_cast<char*>(to);
     auto* s = static_cast<char*>(const_cast<void*>(from));
-    size_t head = -reinterpret_cast<uintptr_t>(s) & 63;
-    if (head > bytes) head = bytes;
-    memcpy(d, s, head);
-    claim_each(s, head);
-    d += head;
-    s += head;
-    bytes -= head;
+    const auto edge = [&](size_t n) {
+        if (n == 0) return;
+        memcpy(d, s, n);
+        claim_each(s, n);
+        d += n;
+        s += n;
+    };
+    const size_t head = -reinterpret_cast<uintptr_t>(s) & 63;
+    edge(head < bytes ? head : bytes);
+    bytes -= head < bytes ? head : bytes;
     for (; bytes >= 64; bytes -= 64, d += 64, s += 64) {
         V part[64 / sizeof(V)];
 #pragma GCC unroll 4
@@ -128,8 +131,7 @@ WEFT_INLINE void copy_and_claim(void* to, const void* from, size_t bytes) {
 #pragma GCC unroll 4
         for (size_t k = 0; k < 64 / sizeof(V); ++k) memcpy(d + k * sizeof(V), &part[k], sizeof(V));
     }
-    memcpy(d, s, bytes);
-    claim_each(s, bytes);
+    edge(bytes);
 }
 
 }  // namespace weft

@@ -28,8 +28,8 @@ bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t bytes, int64
     Lane& l = g.lane;
     Cell* c = l.reserve(peer);
     if (c == nullptr) return false;
-    EagerFirst f;
-    char* to = l.reserve_bulk(peer, static_cast<size_t>(n), &f.ref);
+    wire::BulkRef ref;
+    char* to = l.reserve_bulk(peer, static_cast<size_t>(n), &ref);
     if (to == nullptr) {
         l.discard(peer, c);
         return false;
@@ -38,15 +38,13 @@ bool push_fragment(LaneGuard& g, int peer, const Buffer& b, int64_t bytes, int64
     l.written(peer, to, static_cast<size_t>(n));
     h.flags |= wire::has_bulk;
     if (sent == 0) {
-        f.bytes = bytes;
-        f.send = ack != nullptr ? identity_of(l.send_ids, peer, ack) : 0;
         h.kind = eager_first;
-        h.bytes = sizeof f;
-        memcpy(c->payload, &f, sizeof f);
+        h.bytes = sizeof(EagerFirst);
+        write(c, EagerFirst{ref, bytes, ack != nullptr ? identity_of(l.send_ids, peer, ack) : 0});
     } else {
         h.kind = eager_next;
-        h.bytes = sizeof f.ref;
-        memcpy(c->payload, &f.ref, sizeof f.ref);
+        h.bytes = sizeof ref;
+        write(c, ref);
     }
     ++l.counters.other_cells;
     l.commit(peer, c, h);

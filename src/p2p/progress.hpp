@@ -18,13 +18,15 @@ bool poll_lane(LaneGuard&, Process&);
 void poll_for(Process&, Lane&, const Request& r, int index, bool seen, bool sole);
 using Next = wire::shm::Shm::Next;
 // Polls `in` until its next message is there, at most `polls` times. False earlier if queued sends, rendezvous or schedules need full
-// progress, or `other()` is true. Calls `pause()` after each look.
+// progress, or `other()` is true. Calls `pause()` after each look, and asks for the line where the peer's next chunk will begin, so that
+// it comes together with the cell's.
 template <class Other, class Pause = void()>
 WEFT_INLINE bool comes_within(Process& p, const Lane& l, const wire::shm::Shm::In& in, uint32_t polls, Next* next, Other&& other,
                               Pause&& pause = os::pause_cpu) {
     for (; polls != 0; --polls) {
         *next = l.shm.look(in);
         if (next->here()) return true;
+        __builtin_prefetch(in.next_chunk);
         if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_work.load(std::memory_order_relaxed) != 0 || other()) break;
         pause();
     }

@@ -11,6 +11,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 #include "obj/process.hpp"
 #include "wire/wire.hpp"
@@ -54,10 +55,15 @@ struct Given {
     int64_t bytes;            // of the message
     uint64_t send;            // the sender's request, for the SSEND_ACK; 0: none is due
 };
-// Writes a payload to a cell; returns the header to commit it with.
+// Writes a payload to a cell, field by field. A memcpy() would load 16 bytes at once of what smaller stores have just written: the processor
+// forwards no such loads, but waits until those stores are done, and with them all before them, as those to a chunk whose lines come from
+// another core (docs/experiments/030-forwarding.md).
 template <class T>
-wire::Header put(wire::Cell* c, CellKind kind, const T& q) {
-    memcpy(c->payload, &q, sizeof q);
+WEFT_INLINE void write(wire::Cell* c, const T& q) { new (c->payload) T(q); }
+// The same; returns the header to commit it with.
+template <class T>
+WEFT_INLINE wire::Header put(wire::Cell* c, CellKind kind, const T& q) {
+    write(c, q);
     return wire::Header{kind, sizeof q, 0, 0, 0, 0};
 }
 template <class T>

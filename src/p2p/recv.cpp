@@ -9,28 +9,25 @@ namespace weft::p2p {
 
 namespace {
 
-enum class Took : uint8_t { nothing, fragment, rts };
-
-// As take_inline(), for the message of one fragment, which needs no request and no unexpected copy, and for an RTS, which `r` accepts
-// without being posted.
-Took take_next(LaneGuard& g, Request& r, const Buffer& b, Envelope e, wire::shm::Shm::In& in, const Next& n, Status* s) {
-    wire::shm::Shm& shm = g.lane.shm;
-    if ((g.lane.unexpected_count.load(std::memory_order_relaxed) | g.lane.posted_count) != 0) return Took::nothing;
-    const wire::Header h = n.cell->header(n.word);
-    if (h.source != e.rank || h.context != context_of(r) || (h.tag != e.tag && e.tag != obj::any_tag)) return Took::nothing;
-    if (h.kind == rts) {
-        const auto q = read<Rts>(n.cell->payload);
-        accept_rts(g, r, in.peer, q, set_matched(g, r, h, q.bytes));
-        shm.consumed(in, n);
-        return Took::rts;
-    }
-    if (h.kind != eager_first || h.flags != wire::has_bulk || !type::is_dense(*b.type)) return Took::nothing;
+// As take_inline(), for a message of one fragment.
+bool take_chunk(LaneGuard& g, const Comm& c, const Buffer& b, Envelope e, wire::shm::Shm::In& in, const Next& n, Status* s) {
+    if (!is_wanted(g, c, e, in, n, eager_first) || !type::is_dense(*b.type)) return false;
     const auto f = read<EagerFirst>(n.cell->payload);
-    if (f.bytes != f.ref.bytes || f.bytes > type::bytes_of(b)) return Took::nothing;
+    if (f.bytes != f.ref.bytes || f.bytes > type::bytes_of(b)) return false;
+    wire::shm::Shm& shm = g.lane.shm;
     shm.copy_out(b.base, shm.chunk_at(in, f.ref), f.ref.bytes);
-    fill(s, e.rank, h.tag, f.bytes);
+    fill(s, e.rank, n.cell->tag, f.bytes);
     shm.consumed_chunk(in, n);
-    return Took::fragment;
+    return true;
+}
+
+// The same for an RTS, which `r` accepts without being posted.
+bool take_rts(LaneGuard& g, Request& r, const Comm& c, Envelope e, wire::shm::Shm::In& in, const Next& n) {
+    if (!is_wanted(g, c, e, in, n, rts)) return false;
+    const auto q = read<Rts>(n.cell->payload);
+    accept_rts(g, r, in.peer, q, set_matched(g, r, n.cell->header(n.word), q.bytes));
+    g.lane.shm.consumed(in, n);
+    return true;
 }
 
 void from_nobody(Request& r) {
@@ -78,24 +75,23 @@ Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
     return Err::ok;
 }
 
-Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+// By a request, which is posted unless its message is there.
+static Err recv_by_request(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
-    if (WEFT_UNLIKELY(from.way != obj::Route::shm) && c.branches != nullptr) return recv_by_branch(p, c, b, e, s);
     Request r{};
     prepare(r, c, b, e.rank, e.tag, e.coll | Request::is_recv);
     Lane& l = lane_of(p, c, e.tag, Direction::receive);
     bool seen = false, sole;   // the ring's next message is there
-    Took took = Took::nothing;
     {
         LaneGuard g(l);
+        bool accepted = false;
         if (from.way == obj::Route::shm) {
             wire::shm::Shm::In& in = l.shm.from(from.index);
             const Next n = l.shm.look(in);
             seen = n.here();
-            if (seen) took = take_next(g, r, b, e, in, n, s);
+            accepted = seen && take_rts(g, r, c, e, in, n);
         }
-        if (took == Took::fragment) return Err::ok;
-        if (took == Took::rts) seen = false;
+        if (accepted) seen = false;
         else start_receive(g, r);
         sole = l.posted_count <= 1;
     }
@@ -106,6 +102,18 @@ Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     }
     fill(s, r.rank, r.tag, r.count);
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
+}
+
+Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
+    const obj::Route& from = c.routes[e.rank];
+    if (WEFT_LIKELY(from.way == obj::Route::shm)) {
+        LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
+        wire::shm::Shm::In& in = g.lane.shm.from(from.index);
+        if (const Next n = g.lane.shm.look(in); n.here() && take_chunk(g, c, b, e, in, n, s)) return Err::ok;
+    } else if (c.branches != nullptr) {
+        return recv_by_branch(p, c, b, e, s);
+    }
+    return recv_by_request(p, c, b, e, s);
 }
 
 using Round = bool(Process&, Lane* home);

@@ -10,10 +10,10 @@ namespace weft::p2p {
 
 Err recv_slow(Process&, Comm&, Buffer, Envelope, Status*);
 
-// Whether `n`, which has arrived, is still the next message of `in`, is inline without an SSEND_ACK (or of another kind), and matches.
+// Whether `n`, which has arrived, is still the next message of `in`, is inline (or of another kind) without an SSEND_ACK, and matches.
 WEFT_INLINE bool is_match(LaneGuard&, const Comm& c, Envelope e, const wire::shm::Shm::In& in, const Next& n, CellKind kind = eager) {
     // Kind, flags and source in one comparison; turn and number of bytes are masked out.
-    const uint64_t want = wire::Cell::pack(wire::Header{kind, 0, 0, e.rank, 0, 0});
+    const uint64_t want = wire::Cell::pack(wire::Header{kind, 0, kind == eager_first ? wire::has_bulk : uint8_t{0}, e.rank, 0, 0});
     return WEFT_LIKELY(in.head.load(std::memory_order_relaxed) == n.index && (n.word & ~uint64_t{0xff00ff}) == want &&
                        n.cell->context == c.context + e.coll && (n.cell->tag == e.tag || e.tag == obj::any_tag));
 }

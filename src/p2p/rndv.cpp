@@ -115,7 +115,7 @@ bool send_block(LaneGuard& g, Rndv& m) {
     }
     q.receive = m.shared ? t.receive : m.other;
     q.at = at;
-    memcpy(c->payload, &q, sizeof q);
+    write(c, q);
     ++l.counters.other_cells;
     l.commit(m.peer, c, Header{rndv_data, sizeof q, wire::has_bulk, 0, 0, 0});
     shm::add_copied(t.left.by[Transfer::sender], n);
@@ -245,7 +245,7 @@ bool push_rts(LaneGuard& g, int peer, Request& r) {
     ++l.counters.sent_large;
     ++l.counters.other_cells;
     ++state_of(g, peer).awaiting;
-    memcpy(c->payload, &o, sizeof o);
+    write(c, o);
     l.commit(peer, c, Header{rts, sizeof o, 0, r.comm->rank, r.tag, context_of(r)});
     return true;
 }

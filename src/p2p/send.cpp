@@ -47,17 +47,15 @@ WEFT_INLINE bool send_chunk(LaneGuard& g, const obj::Route& to, const Comm& c, c
     wire::shm::Shm::Out& o = l.shm.to(to.index);
     wire::Cell* cell = l.shm.reserve_known(o);   // none where sends are queued
     if (WEFT_UNLIKELY(cell == nullptr || o.over_credit != 0)) return false;
-    EagerFirst f;
-    char* chunk = l.shm.reserve_bulk_known(to.index, o, static_cast<uint32_t>(bytes), &f.ref);
+    wire::BulkRef ref;
+    char* chunk = l.shm.reserve_bulk_known(to.index, o, static_cast<uint32_t>(bytes), &ref);
     if (WEFT_UNLIKELY(chunk == nullptr)) return false;
     memcpy(chunk, b.data(), static_cast<size_t>(bytes));
     l.shm.written(to.index, chunk, static_cast<size_t>(bytes));
-    f.bytes = bytes;
-    f.send = 0;
-    memcpy(cell->payload, &f, sizeof f);
+    write(cell, EagerFirst{ref, bytes, 0});
     ++l.counters.other_cells;
     ++l.counters.sent_eager;
-    l.shm.commit(to.index, o, cell, wire::Header{eager_first, sizeof f, wire::has_bulk, c.rank, e.tag, c.context + e.coll});
+    l.shm.commit(to.index, o, cell, wire::Header{eager_first, sizeof(EagerFirst), wire::has_bulk, c.rank, e.tag, c.context + e.coll});
     return true;
 }
 

@@ -49,6 +49,7 @@ struct Shm {
         bool active;
         bool busy;                    // had traffic since the last sweep
         bool heard;                   // a chunk has come since this rank last reserved one for the peer
+        const char* next_chunk;       // where the peer's next chunk will lie, if it does not begin a new block
     };
 
     struct Ends {
@@ -187,8 +188,10 @@ struct Shm {
         free_cells(i, h);
         return true;
     }
-    WEFT_INLINE const char* chunk_at(const In& i, BulkRef ref) const {
-        return i.pool + ref.offset;
+    WEFT_INLINE const char* chunk_at(In& i, BulkRef ref) const {
+        const char* chunk = i.pool + ref.offset;
+        i.next_chunk = chunk + Pool::round_line(ref.bytes);
+        return chunk;
     }
     // memcpy out of a chunk that is not read again; claims its lines where that is on.
     void copy_out(void* to, const char* chunk, size_t bytes) const {
