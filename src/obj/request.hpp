@@ -44,6 +44,7 @@ enum class Protocol : uint8_t {
     bad,                    // no such rank
     cts, ssend_ack,         // control messages
     given,                  // the address of a buffer in the node's shared heap
+    partitioned,            // none: a request whose `ops` are those of partitioned messages
 };
 
 struct Request : Object, Link {  // Link: of whichever queue it is on

@@ -220,6 +220,7 @@ Err make(Process& p, Comm& comm, Buffer each, int partitions, p2p::Envelope e, b
     type::retain(*each.type);
     if (!obj::is_predefined(comm)) obj::retain(comm);
     r->flags |= Request::persistent;
+    r->protocol = obj::Protocol::partitioned;
     r->state.store(Request::inactive, std::memory_order_release);
     c->request = r;
     *out = c;

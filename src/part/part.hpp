@@ -63,12 +63,12 @@ WEFT_INLINE bool put_at_once(Process& p, Channel& c, int partition) {
 
 // MPI_Pready of a small partition: <= 60 instructions for 8 bytes, no lock, no read-modify-write. False: take the slow path.
 WEFT_INLINE bool pready_at_once(Process& p, int partition, Request& r) {
-    return WEFT_LIKELY(r.ops == &ops) && put_at_once<true>(p, *static_cast<Channel*>(r.ext), partition);
+    return WEFT_LIKELY(r.protocol == obj::Protocol::partitioned) && put_at_once<true>(p, *static_cast<Channel*>(r.ext), partition);
 }
 
 // MPI_Parrived where both sides divide alike and nothing is left to copy: <= 25 instructions. False: take the slow path.
 WEFT_INLINE bool parrived_at_once(Process&, Request& r, int partition, bool* flag) {
-    if (WEFT_UNLIKELY(r.ops != &ops)) return false;
+    if (WEFT_UNLIKELY(r.protocol != obj::Protocol::partitioned)) return false;
     Channel& c = *static_cast<Channel*>(r.ext);
     // Acquire: pairs with open_epoch(), post_messages().
     if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= c.look_made.load(std::memory_order_acquire))) return false;
