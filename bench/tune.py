@@ -10,8 +10,8 @@
 other than the shipped one is written only where the 95 % interval of the ratio of times says that it is faster.
 
 --coll: launches of each algorithm and as shipped, interleaved. A row is written where the 95 % interval says that an algorithm is
-faster, by 10 % or more, and a second measurement of the chosen rows says so again. All sizes take less than ten minutes on an idle
-machine, --short less than two. --results DIR keeps every number as JSON, and a picture of each operation.
+faster, by 10 % or more, and a second measurement of the chosen rows says so again. All sizes should take less than ten minutes on
+an idle machine, --short less than four. --results DIR keeps every number as JSON, and a picture of each operation.
 """
 import argparse
 import itertools
