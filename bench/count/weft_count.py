@@ -101,7 +101,7 @@ ROWS = (
     Row("MPI_Alltoallv of 8 B, 2 ranks", "shm", "alltoallv", {"default": 700}),
     Row("Start + Wait of a persistent MPI_Allreduce of 8 B", "shm", "start-allreduce", {}),
     Row("MPI_Neighbor_alltoall of 8 B, two neighbours", "shm", "neighbours", {}),
-    Row("the same as 2 Irecv, 2 Isend, Waitall", "shm", "neighbours-messages", {}),
+    Row("Its messages: 2 Irecv, 2 Isend, Waitall", "shm", "neighbours-messages", {}),
     Row("OPI_Give, shared memory", "shm", "give", {"default": 150, "optimised": 90}, NOTHING_SLOW, own=True),
     Row("OPI_Take of an arrived buffer", "shm", "take", {"default": 180, "optimised": 110}, own=True),
     Row("OPI_Free + OPI_Alloc", "shm", "free-alloc", {}, {"atomic": 0, "indirect": 0, "plt": 0}, own=True),
