@@ -4,6 +4,7 @@
 programs_test.py --root BUILD
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -43,6 +44,10 @@ class Programs(unittest.TestCase):
             for n in ("2", "3"):
                 self.assertEqual(set(numbers["data"][n]["blocking"]["bcast"]["8"]), {"weft", *coll_tuning.ALGORITHMS["bcast"]})
             self.assertTrue(numbers["machine"]["cpu"] and numbers["versions"]["weft"])
+
+    def test_no_tuning_of_what_is_not_shipped(self):
+        done = subprocess.run([str(ROOT / "bin/weft"), "tune", "--coll"], capture_output=True, text=True, env=os.environ | {"WEFT_COLL": "stages"})
+        self.assertEqual((done.returncode, "WEFT_COLL must not be set" in done.stderr), (1, True))
 
     def test_weft_reads_every_row_that_can_be_written(self):
         rows = [coll_tuning.Row(o, n, tuple(sizes), a, 0.5) for o, algorithms in coll_tuning.ALGORITHMS.items() for n in (2, 8)

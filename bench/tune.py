@@ -108,6 +108,8 @@ def keep_results(library, args, samples, about, caption):
 
 def tune_coll(args):
     library, about, caption = begin(args)
+    if told := sorted(about["settings"].keys() & {"WEFT_COLL", "WEFT_COLL_TABLE", "WEFT_COLL_FORCE"}):
+        raise runner.Broken(f"{', '.join(told)} must not be set: what is shipped could not be measured")
     forced = [(column, coll_tuning.forced(column)) for column in coll_tuning.launches(args.ops)]
     plan = [(n, names, env) for n in args.ranks for names, env in [(same(args.ops, coll_tuning.SHIPPED), {}), *forced]]
     progress = Progress(args.reps * (len(plan) + 2 * len(args.ranks)))
