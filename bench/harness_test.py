@@ -23,7 +23,7 @@ import callgrind  # noqa: E402
 import classes  # noqa: E402
 import weft_count  # noqa: E402
 from weft_bench import bars, beside, busy, heap, interval, libraries, machine, rows, traces, tuning  # noqa: E402
-from weft_bench import coll, runner, session, studies, studies_page, sweep, text, threads  # noqa: E402
+from weft_bench import coll, coll_tuning, runner, session, studies, studies_page, sweep, text, threads  # noqa: E402
 
 PROGRAMS = None
 
@@ -75,6 +75,70 @@ class Tuning(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in lines if not line.startswith("#")], ["WEFT_MAPPED_MIN=4096", "WEFT_MAPPED_BOTH=16384"])
         self.assertTrue(any("a machine" in line for line in lines) and any("a version" in line for line in lines))
         self.assertTrue(any("64 KiB, latency" in line for line in lines), written)
+
+
+class CollTuning(unittest.TestCase):
+    SIZES = [8, 512, 4096, 32768, 262144]
+
+    @staticmethod
+    def samples(time_of, reps=7, operation="allreduce", ranks=8):
+        """What time_of(algorithm, size) takes, with a spread of 2 % between launches that all algorithms share."""
+        found = coll_tuning.Samples()
+        for size in CollTuning.SIZES:
+            for algorithm in (coll_tuning.SHIPPED, coll_tuning.CHOSEN, *coll_tuning.ALGORITHMS[operation]):
+                for rep in range(reps):
+                    found.add(ranks, operation, size, algorithm, rep, time_of(algorithm, size) * (1 + rep % 3 / 100))
+        return found
+
+    @staticmethod
+    def ring_above(size, gain=0.5):
+        return lambda algorithm, at: gain if algorithm in ("ring", coll_tuning.CHOSEN) and at >= size else 1
+
+    def test_only_what_is_surely_and_clearly_faster(self):
+        for time_of, reps in ((self.ring_above(1, 1), 7), (self.ring_above(1, 0.95), 7), (self.ring_above(1), 5)):
+            self.assertEqual(coll_tuning.choose(self.samples(time_of, reps), 8, "allreduce", self.SIZES), [])
+
+        def unsteady(algorithm, size):
+            unsteady.calls += 1
+            return (0.5 if unsteady.calls % 4 else 1.5) if algorithm == "ring" else 1
+        unsteady.calls = 0
+        found = coll_tuning.Samples()
+        for rep in range(7):
+            for algorithm in (coll_tuning.SHIPPED, "ring"):
+                found.add(8, "allreduce", 8, algorithm, rep, unsteady(algorithm, 8))
+        self.assertEqual(coll_tuning.choose(found, 8, "allreduce", [8]), [])
+
+    def test_adjacent_sizes_are_one_row(self):
+        rows = coll_tuning.choose(self.samples(self.ring_above(32768)), 8, "allreduce", self.SIZES)
+        self.assertEqual([(row.sizes, row.algorithm, row.ratio) for row in rows], [((32768, 262144), "ring", 0.5)])
+        self.assertEqual(coll_tuning.line(rows[0], [2, 8], self.SIZES, 2).split(), ["allreduce", "8-15", "shared", "32768-", "ring"])
+        self.assertEqual(coll_tuning.line(rows[0], [2, 8, 9], self.SIZES, 16).split(), ["allreduce", "8", "own", "32768-", "ring"])
+
+    def test_no_row_ends_lines_in_their_middle(self):
+        among = self.samples(lambda algorithm, size: 0.5 if algorithm == "ring" and size == 512 else 1)
+        self.assertEqual(coll_tuning.choose(among, 8, "allreduce", self.SIZES), [])
+        last = self.samples(lambda algorithm, size: 0.5 if algorithm == "ring" and size <= 4096 else 1)
+        row, = coll_tuning.choose(last, 8, "allreduce", self.SIZES)
+        self.assertEqual(coll_tuning.line(row, [8], self.SIZES, 2).split()[3], "0-32767")
+
+    def test_a_row_is_confirmed_or_dropped(self):
+        rows = coll_tuning.choose(self.samples(self.ring_above(32768)), 8, "allreduce", self.SIZES)
+        self.assertEqual(coll_tuning.confirmed(self.samples(self.ring_above(32768)), rows, lambda o: self.SIZES), rows)
+        self.assertEqual(coll_tuning.confirmed(self.samples(self.ring_above(262144)), rows, lambda o: self.SIZES), [])
+
+    def test_the_table_counts_all_blocks_of_some_operations(self):
+        self.assertEqual([coll_tuning.table_bytes(o, 8, 512) for o in ("alltoall", "scatter", "reduce_scatter", "gather", "allgather", "scan")],
+                         [4096, 4096, 4096, 512, 512, 512])
+
+    def test_every_algorithm_is_forced_once(self):
+        columns = coll_tuning.launches(list(coll_tuning.ALGORITHMS))
+        for operation, algorithms in coll_tuning.ALGORITHMS.items():
+            self.assertEqual([c[operation] for c in columns if operation in c], list(algorithms))
+        self.assertEqual(coll_tuning.forced({"bcast": "ring", "scan": "chain"}), {"WEFT_COLL_FORCE": "bcast=ring,scan=chain"})
+
+    def test_the_picture_has_every_algorithm(self):
+        data = coll_tuning.collected(self.samples(self.ring_above(1)), [8], ["allreduce"], lambda o: self.SIZES)
+        self.assertEqual(set(data[8]["blocking"]["allreduce"][8]), {"weft", *coll_tuning.ALGORITHMS["allreduce"]})
 
 
 class Text(unittest.TestCase):

@@ -4,6 +4,7 @@
 programs_test.py --root BUILD
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -13,7 +14,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from weft_bench import coll, libraries, runner, tuning  # noqa: E402
+from weft_bench import coll, coll_tuning, libraries, runner, tuning  # noqa: E402
 
 ROOT = None
 SHORT = ["-t", 1, "-w", 1, "-r", 2]
@@ -31,6 +32,30 @@ class Programs(unittest.TestCase):
     def test_tuning_knows_what_is_shipped(self):
         told = json.loads(subprocess.run([str(ROOT / "bin/weft"), "info", "--cvars", "--json"], check=True, capture_output=True, text=True).stdout)
         self.assertEqual({name: int(told[name]["value"]) for name in tuning.SHIPPED}, tuning.SHIPPED)
+
+    def test_algorithms_of_collectives_are_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table, kept = pathlib.Path(folder) / "coll.conf", pathlib.Path(folder) / "kept"
+            done = subprocess.run([str(ROOT / "bin/weft"), "tune", "--coll", "--short", "--ops", "barrier,bcast", "--ranks", "2,3", "--reps", "1",
+                                   "--window", "1", "--out", str(table), "--results", str(kept), "--no-picture"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([line for line in table.read_text().splitlines() if not line.startswith("#")], [], "one launch decides nothing")
+            numbers = json.loads((kept / "coll.json").read_text())
+            for n in ("2", "3"):
+                self.assertEqual(set(numbers["data"][n]["blocking"]["bcast"]["8"]), {"weft", *coll_tuning.ALGORITHMS["bcast"]})
+            self.assertTrue(numbers["machine"]["cpu"] and numbers["versions"]["weft"])
+
+    def test_no_tuning_of_what_is_not_shipped(self):
+        done = subprocess.run([str(ROOT / "bin/weft"), "tune", "--coll"], capture_output=True, text=True, env=os.environ | {"WEFT_COLL": "stages"})
+        self.assertEqual((done.returncode, "WEFT_COLL must not be set" in done.stderr), (1, True))
+
+    def test_weft_reads_every_row_that_can_be_written(self):
+        rows = [coll_tuning.Row(o, n, tuple(sizes), a, 0.5) for o, algorithms in coll_tuning.ALGORITHMS.items() for n in (2, 8)
+                for a in algorithms for sizes in ([8], [8192, 32768], [1 << 20])]
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as table:
+            table.write(coll_tuning.file_text(rows, [2, 8], coll.sizes_of, {"cpus": 2}, "a machine", "a version", 7))
+            table.flush()
+            runner.bench(libraries.weft(ROOT), 2, ["coll", "--ops", "bcast", "-m", "8:64"], env={"WEFT_COLL_TABLE": table.name})
 
     def test_hybrid_mpi_delivers_and_is_killed(self):
         lines = runner.plain(ROOT / "bench", ["latency", "-m", "4096:65536", "-r", 1, "--rewrite"], program="weft-bench-hmpi")

@@ -38,6 +38,8 @@ typedef struct Bench {
     int posted, unexpected; /* what lies ahead, each with a tag of its own, from ahead_tag on; rank 1: sent so far */
     MPI_Request ahead[deep];
     void *buffers[most]; /* that change their owner */
+    MPI_Request sums;  /* a persistent allreduce of 8 B */
+    MPI_Comm grid;     /* both ranks, a neighbour of each other twice */
     MPI_Comm twin; /* of MPI_COMM_WORLD; null wire only */
     MPI_Win win;   /* in an epoch of MPI_Win_lock_all */
     char *part;
@@ -533,6 +535,45 @@ __attribute__((noinline)) static void alltoallv(Bench *b, int n)
         MPI_Alltoallv(b->in[2], counts, displs, MPI_INT64_T, b->in[0], counts, displs, MPI_INT64_T, MPI_COMM_WORLD);
 }
 
+__attribute__((noinline)) static void start_allreduce(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        MPI_Start(&b->sums);
+        MPI_Wait(&b->sums, MPI_STATUS_IGNORE);
+    }
+}
+
+__attribute__((noinline)) static void neighbours(Bench *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Neighbor_alltoall(b->in[2], 1, MPI_INT64_T, b->in[0], 1, MPI_INT64_T, b->grid);
+}
+
+/* What `neighbours` does, said by messages. */
+__attribute__((noinline)) static void neighbours_by_messages(Bench *b, int n)
+{
+    int other = 1 - b->world.rank;
+    for (int i = 0; i < n; i++) {
+        MPI_Irecv(b->in[1], 1, MPI_INT64_T, other, tag, b->grid, &b->requests[0]);
+        MPI_Irecv(b->in[0], 1, MPI_INT64_T, other, tag, b->grid, &b->requests[1]);
+        MPI_Isend(b->in[2], 1, MPI_INT64_T, other, tag, b->grid, &b->requests[2]);
+        MPI_Isend(b->in[3], 1, MPI_INT64_T, other, tag, b->grid, &b->requests[3]);
+        MPI_Waitall(4, b->requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+static void make_collectives(Bench *b)
+{
+    MPI_Allreduce_init(b->out, b->in[0], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &b->sums);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, (int[]){2}, (int[]){1}, 0, &b->grid);
+}
+
+static void free_collectives(Bench *b)
+{
+    MPI_Request_free(&b->sums);
+    MPI_Comm_free(&b->grid);
+}
+
 static void make_parts(Bench *b)
 {
     MPI_Alloc_mem(most * bytes, MPI_INFO_NULL, &b->parts_out);
@@ -599,6 +640,9 @@ static const Phase by_shm[] = {
     {"reduce-scatter", nothing, reduce_scatter, nothing, reduce_scatter},
     {"scan", nothing, scan, nothing, scan},
     {"alltoallv", nothing, alltoallv, nothing, alltoallv},
+    {"start-allreduce", nothing, start_allreduce, nothing, start_allreduce},
+    {"neighbours", nothing, neighbours, nothing, neighbours},
+    {"neighbours-messages", nothing, neighbours_by_messages, nothing, neighbours_by_messages},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -687,10 +731,12 @@ int main(int argc, char **argv)
         b.steps = share_page(&b.world, 4096);
     MPI_Send_init(b.out, bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.to);
     MPI_Recv_init(b.in[0], bytes, MPI_BYTE, 1 - b.world.rank, tag, MPI_COMM_WORLD, &b.from);
-    if (null)
+    if (null) {
         make_twin_and_window(&b);
-    else
+    } else {
         make_parts(&b);
+        make_collectives(&b);
+    }
     run_all(&b, null ? by_null : by_shm);
     if (!null) {
         run_all(&b, behind_posted);
@@ -699,10 +745,12 @@ int main(int argc, char **argv)
         if (b.world.rank == 0)
             receive_ahead(&b);
     }
-    if (null)
+    if (null) {
         free_twin_and_window(&b);
-    else
+    } else {
+        free_collectives(&b);
         free_parts(&b);
+    }
     MPI_Request_free(&b.to);
     MPI_Request_free(&b.from);
     MPI_Finalize();

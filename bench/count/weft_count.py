@@ -37,7 +37,7 @@ STAIRS = ("MPI_Isend, null wire", "MPI_Put of 8 B, null wire")
 LONG, SHORT = 64, 32          # calls in a phase of `counted`; the slope is taken between the two
 COUNTED = ("Send", "Isend", "Recv", "Irecv", "Wait", "Waitall", "Start", "Mprobe", "Mrecv", "Pready", "Parrived", "Put", "Get",
            "Fetch_and_op", "Compare_and_swap", "Allreduce", "Barrier", "Bcast", "Reduce",
-           "Gather", "Scatter", "Allgather", "Alltoall", "Reduce_scatter_block", "Scan", "Alltoallv")
+           "Gather", "Scatter", "Allgather", "Alltoall", "Reduce_scatter_block", "Scan", "Alltoallv", "Neighbor_alltoall")
 COUNTED_OWN = ("OPI_Give", "OPI_Take", "OPI_Alloc", "OPI_Free",
                *(f"{p}MPIX_{name}" for p in ("", "P") for name in ("Isend_global", "Isend_npn", "Isend_noreq", "Isend_nomatch", "Isend_all_opts",
                                                                    "Put_virtual_addr")))
@@ -99,6 +99,9 @@ ROWS = (
     Row("MPI_Reduce_scatter_block of 8 B, 2 ranks", "shm", "reduce-scatter", {"default": 400}),
     Row("MPI_Scan of 8 B, first of 2 ranks", "shm", "scan", {"default": 350}),
     Row("MPI_Alltoallv of 8 B, 2 ranks", "shm", "alltoallv", {"default": 700}),
+    Row("Start + Wait of a persistent MPI_Allreduce of 8 B", "shm", "start-allreduce", {}),
+    Row("MPI_Neighbor_alltoall of 8 B, two neighbours", "shm", "neighbours", {}),
+    Row("Its messages: 2 Irecv, 2 Isend, Waitall", "shm", "neighbours-messages", {}),
     Row("OPI_Give, shared memory", "shm", "give", {"default": 150, "optimised": 90}, NOTHING_SLOW, own=True),
     Row("OPI_Take of an arrived buffer", "shm", "take", {"default": 180, "optimised": 110}, own=True),
     Row("OPI_Free + OPI_Alloc", "shm", "free-alloc", {}, {"atomic": 0, "indirect": 0, "plt": 0}, own=True),

@@ -13,7 +13,10 @@ import sys
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
-COLOURS = {"weft": "#c8102e", "mpich": "#1f77b4", "impi": "#2ca02c", "openmpi": "#9467bd", "openmpi-ucx": "#ff7f0e"}
+COLOURS = {"weft": "#c8102e", "mpich": "#1f77b4", "impi": "#2ca02c", "openmpi": "#9467bd", "openmpi-ucx": "#ff7f0e",
+           # algorithms of one library
+           "stages": "#1f77b4", "linear": "#8c564b", "binomial": "#2ca02c", "knomial": "#bcbd22", "chain": "#e377c2", "ring": "#9467bd",
+           "doubling": "#17becf", "halving": "#ff7f0e", "bruck": "#7f7f7f", "dissemination": "#2ca02c", "pairwise": "#17becf", "tree": "#8c564b"}
 DASHES = ("-", "--", ":", "-.")
 PANELS = (("latency", "one-way latency", "µs"), ("bandwidth", "bandwidth, window 64", "GB/s"),
           ("rate", "message rate, window 64", "million/s"))

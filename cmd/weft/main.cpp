@@ -51,6 +51,7 @@ int usage(FILE* out, int status) {
             "  bench ...               measures Weft beside other MPI libraries (weft bench --help)\n"
             "  tune --heap             finds this machine's thresholds for messages in the shared heap and writes them to a file\n"
             "                          for WEFT_TUNED (weft tune --help)\n"
+            "  tune --coll             measures the algorithms of collectives on this machine and writes a file for WEFT_COLL_TABLE\n"
             "  opi-rewrite ...         replaces sends and receives of a C source by ownership passing, where that is safe\n"
             "                          (weft opi-rewrite --help)\n"
             "  count ...               counts the instructions of the hot paths (weft count --help)\n"
