@@ -88,8 +88,8 @@ void add_parts(int pid, std::vector<Part>* all) {
     const int fd = open_file(pid, &parts);
     struct stat s;
     const Geometry g = Geometry::of(ranks, parts);
-    if (fd >= 0 && fstat(fd, &s) == 0 && static_cast<uint64_t>(s.st_size) >= g.bytes()) {
-        const uint64_t slice = static_cast<uint64_t>(s.st_size) - g.bytes() + static_cast<uint64_t>(rank) * g.slice_bytes();
+    if (fd >= 0 && fstat(fd, &s) == 0 && static_cast<uint64_t>(s.st_size) >= g.mapped_bytes()) {
+        const uint64_t slice = static_cast<uint64_t>(s.st_size) - g.mapped_bytes() + static_cast<uint64_t>(rank) * g.slice_bytes();
         for (int i = 0; i < parts; i++) {
             static PartHead head;
             const uint64_t at = slice + static_cast<uint64_t>(i) * g.part_bytes();
