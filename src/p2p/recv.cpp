@@ -75,23 +75,23 @@ Err irecv_slow(Process& p, Comm& c, Buffer b, Envelope e, Request** out) {
     return Err::ok;
 }
 
-// By a request, which is posted unless its message is there.
-static Err recv_by_request(Process& p, Comm& c, const Buffer& b, Envelope e, Status* s) {
+Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     const obj::Route& from = c.routes[e.rank];
+    if (WEFT_UNLIKELY(from.way != obj::Route::shm) && c.branches != nullptr) return recv_by_branch(p, c, b, e, s);
     Request r{};
-    prepare(r, c, b, e.rank, e.tag, e.coll | Request::is_recv);
     Lane& l = lane_of(p, c, e.tag, Direction::receive);
     bool seen = false, sole;   // the ring's next message is there
     {
         LaneGuard g(l);
-        bool accepted = false;
-        if (from.way == obj::Route::shm) {
-            wire::shm::Shm::In& in = l.shm.from(from.index);
-            const Next n = l.shm.look(in);
+        wire::shm::Shm::In* in = from.way == obj::Route::shm ? &l.shm.from(from.index) : nullptr;
+        Next n{};
+        if (in != nullptr) {
+            n = l.shm.look(*in);
             seen = n.here();
-            accepted = seen && take_rts(g, r, c, e, in, n);
+            if (seen && take_chunk(g, c, b, e, *in, n, s)) return Err::ok;
         }
-        if (accepted) seen = false;
+        prepare(r, c, b, e.rank, e.tag, e.coll | Request::is_recv);
+        if (seen && take_rts(g, r, c, e, *in, n)) seen = false;
         else start_receive(g, r);
         sole = l.posted_count <= 1;
     }
@@ -102,18 +102,6 @@ static Err recv_by_request(Process& p, Comm& c, const Buffer& b, Envelope e, Sta
     }
     fill(s, r.rank, r.tag, r.count);
     return r.error != 0 ? why_failed(r, b.bytes()) : Err::ok;
-}
-
-Err recv_slow(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
-    const obj::Route& from = c.routes[e.rank];
-    if (WEFT_LIKELY(from.way == obj::Route::shm)) {
-        LaneGuard g(lane_of(p, c, e.tag, Direction::receive));
-        wire::shm::Shm::In& in = g.lane.shm.from(from.index);
-        if (const Next n = g.lane.shm.look(in); n.here() && take_chunk(g, c, b, e, in, n, s)) return Err::ok;
-    } else if (c.branches != nullptr) {
-        return recv_by_branch(p, c, b, e, s);
-    }
-    return recv_by_request(p, c, b, e, s);
 }
 
 using Round = bool(Process&, Lane* home);
