@@ -70,6 +70,7 @@ ROWS = (
     Row("MPIX_Isend_npn, null wire", "null", "isend-npn", {}, own=True),
     Row("MPIX_Isend_noreq, null wire", "null", "isend-noreq", {}, own=True),
     Row("MPIX_Isend_nomatch, null wire", "null", "isend-nomatch", {}, own=True),
+    *(Row(f"MPIX_Isend_{name} on MPIX_COMM_1, null wire", "null", f"isend-{name}-fixed", {}, own=True) for name in ("global", "npn", "noreq", "nomatch")),
     Row("MPIX_Isend_all_opts, null wire", "null", "isend-all-opts", {"optimised": 12}, own=True, locks=1),
     Row("MPI_Put of 8 B, null wire", "null", "put", {"default": 60, "optimised": 25}, locks=0),
     Row("MPI_Get of 8 B, null wire", "null", "get", {"default": 60, "optimised": 25}, locks=0),

@@ -198,7 +198,7 @@ __attribute__((noinline)) int slow_put(const void* origin, int origin_count, MPI
 
 // Whole calls, apart from their entry points, which are small enough for link-time optimisation to take them into a program.
 
-inline int fast_global(const void* buf, int count, MPI_Datatype datatype, int world_rank, int tag, MPI_Comm comm, MPI_Request* request) {
+int fast_global(const void* buf, int count, MPI_Datatype datatype, int world_rank, int tag, MPI_Comm comm, MPI_Request* request) {
     Process& proc = *obj::process;
     const Message m = message(proc, buf, count, datatype, comm);
     if (WEFT_CHECKS && WEFT_UNLIKELY(!(good(m) && reaches(proc, *m.comm, world_rank) && tag >= 0 && request != nullptr)))
@@ -209,7 +209,7 @@ inline int fast_global(const void* buf, int count, MPI_Datatype datatype, int wo
     return MPI_SUCCESS;
 }
 
-inline int fast_npn(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+int fast_npn(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
     Process& proc = *obj::process;
     const Message m = message(proc, buf, count, datatype, comm);
     if (WEFT_CHECKS && WEFT_UNLIKELY(!(good(m) && bindings::good_rank(*m.comm, dest) && tag >= 0 && request != nullptr)))
@@ -219,7 +219,7 @@ inline int fast_npn(const void* buf, int count, MPI_Datatype datatype, int dest,
     return MPI_SUCCESS;
 }
 
-inline int fast_noreq(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+int fast_noreq(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
     Process& proc = *obj::process;
     const Message m = message(proc, buf, count, datatype, comm);
     if (WEFT_CHECKS && WEFT_UNLIKELY(!(good(m) && m.comm->valid_peer(dest) && tag >= 0)))
@@ -228,7 +228,7 @@ inline int fast_noreq(const void* buf, int count, MPI_Datatype datatype, int des
     return MPI_SUCCESS;
 }
 
-inline int fast_nomatch(const void* buf, int count, MPI_Datatype datatype, int dest, MPI_Comm comm, MPI_Request* request) {
+int fast_nomatch(const void* buf, int count, MPI_Datatype datatype, int dest, MPI_Comm comm, MPI_Request* request) {
     Process& proc = *obj::process;
     const Message m = message(proc, buf, count, datatype, comm);
     if (WEFT_CHECKS && WEFT_UNLIKELY(!(good(m) && m.comm->valid_peer(dest) && request != nullptr)))
@@ -239,7 +239,7 @@ inline int fast_nomatch(const void* buf, int count, MPI_Datatype datatype, int d
     return MPI_SUCCESS;
 }
 
-inline int fast_all(const void* buf, int count, MPI_Datatype datatype, int world_rank, MPI_Comm comm) {
+int fast_all(const void* buf, int count, MPI_Datatype datatype, int world_rank, MPI_Comm comm) {
     Process& proc = *obj::process;
     const Message m = message(proc, buf, count, datatype, comm);
     if (WEFT_CHECKS && WEFT_UNLIKELY(!(good(m) && obj::is_fixed(proc, *m.comm) && world_rank >= 0 && reaches(proc, *m.comm, world_rank, true))))
@@ -249,7 +249,7 @@ inline int fast_all(const void* buf, int count, MPI_Datatype datatype, int world
     return MPI_SUCCESS;
 }
 
-inline int fast_put(const void* origin, int origin_count, MPI_Datatype origin_datatype, int target, MPI_Aint target_address, int target_count,
+int fast_put(const void* origin, int origin_count, MPI_Datatype origin_datatype, int target, MPI_Aint target_address, int target_count,
              MPI_Datatype target_datatype, MPI_Win win) {
     Process& proc = *obj::process;
     obj::Win* const w = obj::win_of(proc, win);
