@@ -96,6 +96,17 @@ inline bool is_predefined(const Comm& c) { return c.counted == 0; }
 
 inline void retain(Comm& c) { c.refs.fetch_add(1, std::memory_order_relaxed); }
 void release(Comm& c);  // frees at zero: groups, attributes (without callbacks)
+// The same for a pending operation, whose end cannot be the last where the handle is still there. `threads`: others of this process may
+// call MPI, too; without them no locked instruction is needed.
+inline void retain(Comm& c, bool threads) {
+    if (threads) retain(c);
+    else c.refs.store(c.refs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+inline void release(Comm& c, bool threads) {
+    const int32_t refs = c.refs.load(std::memory_order_relaxed);
+    if (threads || refs == 1) release(c);
+    else c.refs.store(refs - 1, std::memory_order_relaxed);
+}
 
 // Makes a communicator over `group` (and `remote`: an intercommunicator), with a route to each process one can send to.
 // Takes over the caller's references to both groups on success. The error handler is `parent`'s, if there is one.

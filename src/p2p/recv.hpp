@@ -63,13 +63,12 @@ WEFT_INLINE Err recv(Process& p, Comm& c, Buffer b, Envelope e, Status* s) {
     return WEFT_LIKELY(recv_inline(p, c, b, e, s)) ? Err::ok : recv_slow(p, c, b, e, s);
 }
 
-// Posts a receive of dense data from a peer by shared memory, if no unexpected message is queued: no call, no reference taken.
+// Posts a receive of dense data from a peer by shared memory, if no unexpected message is queued: no call.
 // False: nothing happened, take the slow path.
 WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, Request** out) {
     Lane& l = lane_of(p, c, e.tag, Direction::receive);
     // MPI_ANY_SOURCE (-1) has a sentinel of its own in routes[], so it takes the slow path; so does MPI_PROC_NULL.
-    if (WEFT_UNLIKELY(c.routes[e.rank].way != obj::Route::shm || !type::is_dense(*b.type) || !obj::is_predefined(c)))
-        return false;
+    if (WEFT_UNLIKELY(c.routes[e.rank].way != obj::Route::shm || !type::is_dense(*b.type))) return false;
     lane::LaneTry guard(l);
     if (WEFT_UNLIKELY(!guard)) return false;
     auto* r = reinterpret_cast<Request*>(l.requests.free);
@@ -80,6 +79,10 @@ WEFT_INLINE bool irecv_inline(Process& p, Comm& c, const Buffer& b, Envelope e, 
     static_cast<Object&>(*r) = l.request_head;
     r->state.store(Request::pending, std::memory_order_relaxed);
     r->flags = static_cast<uint16_t>(e.coll | Request::is_recv | Request::flat);
+    if (!obj::is_predefined(c)) {
+        obj::retain(c, l.threads);
+        r->flags |= Request::holds_comm;
+    }
     r->protocol = Protocol::queued;
     r->error = 0;
     r->comm = &c;

@@ -15,14 +15,14 @@ Request* make_request(LaneGuard& g, obj::Comm& c, Buffer b, int32_t rank, int32_
         r->flags |= Request::counted;
     }
     if (WEFT_UNLIKELY(!obj::is_predefined(c))) {
-        obj::retain(c);
+        obj::retain(c, g.lane.threads);
         r->flags |= Request::holds_comm;
     }
     return r;
 }
 
 void free_request_block(LaneGuard& g, Request& r) {
-    if (r.flags & Request::holds_comm) obj::release(*r.comm);
+    if (r.flags & Request::holds_comm) obj::release(*r.comm, g.lane.threads);
     r.kind = Kind::dead;
     g.lane.requests.give(&r);
 }
