@@ -207,11 +207,12 @@ def present_rates(args, work):
         tree = variant(args.root, build)
         program = (optimised_driver if build == "optimised" else shared_driver)(tree, place, "rates")
         try:
-            shown += rates.rows(build, rates.measure(program, {**environment(), "LD_LIBRARY_PATH": str(tree / "lib")}))
+            for gap, found in rates.measure(program, {**environment(), "LD_LIBRARY_PATH": str(tree / "lib")}, args.over, [args.root / "bin" / "mpiexec"]):
+                shown += rates.rows(build, gap, found)
         except (OSError, subprocess.SubprocessError) as why:
             raise Failed(str(why)) from None
-    print("1-byte messages into the null wire from one core, windows of 64; the paper's best: 132.8 M/s, 16.6 to 18.8 cycles")
-    print(table(["build", "call", "M/s", "quartiles", "cycles"], shown, left=2))
+    print(f"1-byte messages {rates.WAYS[args.over][0]}, windows of 64; the paper's best: 132.8 M/s, 16.6 to 18.8 cycles")
+    print(table(["build", "gap", "call", "M/s", "quartiles", "cycles"], shown, left=3))
 
 
 def environment():
@@ -345,7 +346,8 @@ def parse():
     parser.add_argument("--build", choices=BUILDS, action="append", help="only this one (default, multiple and optimised)")
     parser.add_argument("--null", action="store_true", help="only the null wire")
     parser.add_argument("--reasons", action="store_true", help="divide each count by reason, and print the paper's table beside it")
-    parser.add_argument("--rates", action="store_true", help="messages per second over the null wire instead, in every build that is named")
+    parser.add_argument("--rates", action="store_true", help="messages per second of one core instead, in every build that is named")
+    parser.add_argument("--over", choices=rates.WAYS, default="null", help="what --rates sends over: the null wire, simulated links, shared memory")
     parser.add_argument("--staircase", action="store_true", help="count every build on the null wire, by reason")
     parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="where two builds differ, by reason: names of builds, or files of --json")
     parser.add_argument("--check", action="store_true", help="fail when a count has grown over its baseline")
