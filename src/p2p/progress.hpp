@@ -26,7 +26,7 @@ WEFT_INLINE bool comes_within(Process& p, const Lane& l, const wire::shm::Shm::I
     for (; polls != 0; --polls) {
         *next = l.shm.look(in);
         if (next->here()) return true;
-        __builtin_prefetch(in.next_chunk);
+        __builtin_prefetch(in.next_chunk.load(std::memory_order_relaxed));
         if (l.work.load(std::memory_order_relaxed) != 0 || p.hook_work.load(std::memory_order_relaxed) != 0 || other()) break;
         pause();
     }

@@ -18,7 +18,7 @@ Err Shm::open(char* base, int node_ranks, int node_rank, bool can_fence, bool cl
     peers_ = peers;
     ends_.none.out.control = ends_.none.in.control = &no_control_;
     ends_.none.in.cells = &no_cell_;
-    ends_.none.in.next_chunk = no_cell_.payload;
+    ends_.none.in.next_chunk.store(no_cell_.payload, std::memory_order_relaxed);
     static_assert(turn(0) == 1, "no_cell_ is the next");
     if (!ends_.open(ranks)) return fail(Err::no_mem, "no memory for the ends of %d rings", ranks);
     WEFT_TRY(pool.open(ranks));
@@ -40,7 +40,8 @@ bool Shm::connect(int peer) {
         pool.connect(e.out.blocks);
         e.in.cells = reinterpret_cast<Ring*>(base_ + layout_.ring(me, peer))->cells;
         e.in.control = control(me, peer);
-        e.in.pool = e.in.next_chunk = base_ + layout_.pool(peer);
+        e.in.pool = base_ + layout_.pool(peer);
+        e.in.next_chunk.store(e.in.pool, std::memory_order_relaxed);
         e.in.index = peer;
         e.in.peer = peers_ != nullptr ? peers_[peer] : peer;
     }) != nullptr;

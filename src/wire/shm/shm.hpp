@@ -49,7 +49,7 @@ struct Shm {
         bool active;
         bool busy;                    // had traffic since the last sweep
         bool heard;                   // a chunk has come since this rank last reserved one for the peer
-        const char* next_chunk;       // where the peer's next chunk will lie, if it does not begin a new block
+        std::atomic<const char*> next_chunk;   // where the peer's next chunk will lie, if it does not begin a new block; a hint that all may read
     };
 
     struct Ends {
@@ -190,7 +190,7 @@ struct Shm {
     }
     WEFT_INLINE const char* chunk_at(In& i, BulkRef ref) const {
         const char* chunk = i.pool + ref.offset;
-        i.next_chunk = chunk + Pool::round_line(ref.bytes);
+        i.next_chunk.store(chunk + Pool::round_line(ref.bytes), std::memory_order_relaxed);
         return chunk;
     }
     // memcpy out of a chunk that is not read again; claims its lines where that is on.
