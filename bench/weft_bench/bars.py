@@ -244,6 +244,7 @@ def rma_rows(s):
                             at_most=False))
     rows.append(best_of_peers(s, "8 B puts of 2 x 2 threads, a window each, against the best peer", puts("parallel"),
                               [puts("parallel"), puts("parallel+lanes")], "M/s", 4, 2))
+    rows.append(against_key(s, "the same, with hints against without", puts("parallel+lanes"), puts("parallel"), "M/s", None, at_most=False))
     return rows
 
 
