@@ -33,9 +33,29 @@ static int rank = -1, size = -1;
         CHECK(code_ == MPI_SUCCESS, "%s returned %d", #call, code_);      \
     } while (0)
 
-// A call that must fail with an error of class `want`.
+// Whether the library looks at its arguments: it says in its version if it was built without (WEFT_CHECKS=OFF).
+static inline int checks_arguments(void) {
+    static int known = -1;
+    int checks = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (checks < 0) {
+        char text[MPI_MAX_LIBRARY_VERSION_STRING];
+        int length;
+        MPI_Get_library_version(text, &length);
+        checks = strstr(text, "Argument checks: off") == NULL;
+        __atomic_store_n(&known, checks, __ATOMIC_RELAXED);
+    }
+    return checks;
+}
+// Whether an error is one of what a call does, not of its arguments.
+static inline int is_outcome(int class) {
+    return class == MPI_ERR_TRUNCATE || class == MPI_ERR_NO_MEM || class == MPI_ERR_IN_STATUS || class == MPI_ERR_OTHER ||
+           class == MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
+// A call that must fail with an error of class `want`. It is not made where the library would not notice.
 #define FAILS(want, call)                                                                          \
     do {                                                                                           \
+        if (!checks_arguments() && !is_outcome(want)) break;                                       \
         int code_ = (call), class_ = -1;                                                           \
         MPI_Error_class(code_, &class_);                                                           \
         CHECK(class_ == (want), "%s gave class %d, not %d (%s)", #call, class_, (want), #want);    \
