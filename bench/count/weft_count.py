@@ -198,19 +198,22 @@ def per_call(measured, phase, slope):
     return (costs[LONG] - costs[SHORT] - empty[LONG] + empty[SHORT]) / (LONG - SHORT)
 
 
+def rates_of(args, build, way, work):
+    """What rates.measure() finds of one build."""
+    place = work / build
+    place.mkdir(parents=True)
+    tree = variant(args.root, build)
+    program = (optimised_driver if build == "optimised" else shared_driver)(tree, place, "rates")
+    try:
+        return rates.measure(program, {**environment(), "LD_LIBRARY_PATH": str(tree / "lib")}, way, [args.root / "bin" / "mpiexec"])
+    except (OSError, subprocess.SubprocessError) as why:
+        raise Failed(str(why)) from None
+
+
 def present_rates(args, work):
     """Every build in turn: the rates of one are its medians, so that what disturbed a few repetitions does not count."""
-    shown = []
-    for build in args.build or ["default", "optimised"]:
-        place = work / build
-        place.mkdir(parents=True)
-        tree = variant(args.root, build)
-        program = (optimised_driver if build == "optimised" else shared_driver)(tree, place, "rates")
-        try:
-            for gap, found in rates.measure(program, {**environment(), "LD_LIBRARY_PATH": str(tree / "lib")}, args.over, [args.root / "bin" / "mpiexec"]):
-                shown += rates.rows(build, gap, found)
-        except (OSError, subprocess.SubprocessError) as why:
-            raise Failed(str(why)) from None
+    shown = [row for build in args.build or ["default", "optimised"]
+             for gap, found in rates_of(args, build, args.over, work) for row in rates.rows(build, gap, found)]
     print(f"1-byte messages {rates.WAYS[args.over][0]}, windows of 64; the paper's best: 132.8 M/s, 16.6 to 18.8 cycles")
     print(table(["build", "gap", "call", "M/s", "quartiles", "cycles"], shown, left=3))
 
@@ -358,6 +361,7 @@ def parse():
     parser.add_argument("--library", help="count this peer instead (mpich, impi, openmpi, openmpi-ucx)")
     parser.add_argument("--classes", action="store_true",
                         help="instead: what inlining saves applications, by where their datatypes come from (classes.py)")
+    parser.add_argument("--report", type=pathlib.Path, metavar="FOLDER", help="instead: all tables and pictures of docs/reproduction/critical-path.md")
     parser.add_argument("--keep", type=pathlib.Path, help="leave callgrind's files in this folder")
     given = sys.argv[1:]
     args = parser.parse_args(["--diff", *given[1:]] if given[:1] == ["diff"] else given)   # weft count diff A B
@@ -497,6 +501,9 @@ def main():
             if args.rates:
                 present_rates(args, work)
                 return 0
+            if args.report:
+                import report  # which needs this module
+                return report.run(args, work)
             base = json.loads(BASELINES.read_text()).get(compiler, {}) if BASELINES.exists() else {}
             result = count(args, work)
             if args.check and not args.library:

@@ -1,7 +1,7 @@
 """Draws results: logarithmic axes, every library, and a caption that says where and how often.
 
 save() runs this file as a program (picture.py DATA.json WHERE) by whichever Python has matplotlib; DATA.json says by "kind"
-what it is: a sweep, collective operations, threads or applications, whose pictures go into the folder WHERE, or partitioned
+what it is: a sweep, collective operations, threads, applications or the critical path, whose pictures go into the folder WHERE, or partitioned
 communication, whose one picture is the file WHERE.
 """
 import importlib.util
@@ -289,8 +289,63 @@ def draw_apps(result, folder):
     save_figure(figure, result["caption"], folder / "apps.png")
 
 
+def draw_stack(axis, labels, stacks, paper):
+    """A bar for each label, made of categories one on the other, and the paper's beside it."""
+    places = range(len(labels))
+    bottom = [0.0] * len(labels)
+    for category in stacks[0]:
+        heights = [stack[category] for stack in stacks]
+        if any(heights):
+            axis.bar([p - 0.2 for p in places], heights, 0.38, bottom=bottom, label=category)
+            bottom = [b + h for b, h in zip(bottom, heights)]
+    axis.bar([p + 0.2 for p in places], paper, 0.38, color="#bbbbbb", label="the paper, all")
+    for place, height in [(p - 0.2, b) for p, b in zip(places, bottom)] + [(p + 0.2, b) for p, b in zip(places, paper)]:
+        axis.text(place, height, f"{height:.0f}", ha="center", va="bottom", fontsize=8)
+    axis.set_xticks(list(places))
+    axis.set_xticklabels(labels, fontsize=9)
+
+
+def draw_stairs(result, folder):
+    """Instructions by build and reason, the paper's total beside each: its Table 1 and staircase."""
+    builds = list(result["reasons"])
+    figure, axes = panels(result["reasons"][builds[0]], 14)
+    for column, (axis, what) in enumerate(zip(axes, result["reasons"][builds[0]])):
+        draw_stack(axis, builds, [result["reasons"][build][what] for build in builds], [result["paper"][build][column] for build in builds])
+        axis.set_title(what)
+        axis.set_ylabel("instructions of a call")
+        axis.grid(True, axis="y", alpha=0.3)
+    finish(figure, axes, "Every instruction of a call, by reason", result["caption"], folder / "counts.png")
+
+
+def draw_path_rates(result, folder):
+    """A panel for each wire, a group of bars for each call, a bar for each build."""
+    wires = [(way, gap) for way, builds in result["rates"].items() for gap in next(iter(builds.values()))]
+    figure, axes = panels(wires, 5.2 * len(wires), 6.4)
+    for axis, (way, gap) in zip(axes, wires):
+        builds = result["rates"][way]
+        calls = list(next(iter(builds.values()))[gap])[1:]   # the first is the empty call
+        for i, (build, by_gap) in enumerate(builds.items()):
+            bars = [sorted(by_gap[gap][call]) for call in calls]
+            middle = [statistics.median(b) for b in bars]
+            spread = [[m - b[len(b) // 4] for m, b in zip(middle, bars)], [b[3 * len(b) // 4] - m for m, b in zip(middle, bars)]]
+            axis.barh([row + 0.8 * i / len(builds) for row in range(len(calls))], middle, 0.8 / len(builds), xerr=spread, label=build)
+        axis.axvline(132.8, color="black", linewidth=0.8, linestyle="--")
+        axis.set_yticks([row + 0.3 for row in range(len(calls))])
+        axis.set_yticklabels(calls if axis is axes[0] else [], fontsize=8)
+        axis.invert_yaxis()
+        axis.set_title(" ".join(("into the null wire" if way == "null" else "a link" if way == "link" else "shared memory", gap)))
+        axis.set_xlabel("million messages a second")
+        axis.grid(True, axis="x", alpha=0.3)
+    finish(figure, axes, "Rates of 1-byte messages from one core; the dashed line is the paper's best", result["caption"], folder / "rates.png")
+
+
+def draw_path(result, folder):
+    draw_stairs(result, folder)
+    draw_path_rates(result, folder)
+
+
 DRAW = {"sweep": draw_sweep, "coll": draw_operations, "threads": draw_threads, "part": draw_part,
-        "heap": draw_heap, "apps": draw_apps}
+        "heap": draw_heap, "apps": draw_apps, "path": draw_path}
 
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as source:

@@ -5,6 +5,8 @@
 import os
 import pathlib
 
+from .text import markdown
+
 HEAD = """# Application studies: how small a rank's part may become
 
 *This page was written by* `{command}`.
@@ -61,11 +63,6 @@ LIMITS = """## What cannot be had here
 - The node at which a library "stops scaling": it needs the nodes. What is here is its cause, O at that size of part.
 - MPICH/Original (ch3), and the energy of a Blue Gene: c is not measured.
 """
-
-
-def markdown(head, rows):
-    lines = ["| " + " | ".join(map(str, row)) + " |" for row in (head, ["---"] * len(head), *rows)]
-    return "\n".join(lines)
 
 
 def beside_the_paper(found):

@@ -42,6 +42,12 @@ def table(head, rows, left=1):
     return "\n".join([line(cells[0]), "  ".join("-" * w for w in width), *map(line, cells[1:])])
 
 
+def markdown(head, rows):
+    """A table of Markdown."""
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in (head, ["---"] * len(head), *rows)]
+    return "\n".join(lines)
+
+
 class Progress:
     """One line on stderr, redrawn in place on a terminal; a line per tenth elsewhere, so that logs stay short."""
 
