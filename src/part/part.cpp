@@ -42,7 +42,7 @@ bool needs_driving(const Channel& c) {
 void remove(Engine& e, Channel& c) {
     c.listed.store(false, std::memory_order_relaxed);
     p2p::end_work(*c.process);
-    (c.previous != nullptr ? c.previous->next : e.first) = c.next;
+    __atomic_store_n(c.previous != nullptr ? &c.previous->next : &e.first, c.next, __ATOMIC_RELAXED);  // drive_all() asks without the lock
     (c.next != nullptr ? c.next->previous : e.last) = c.previous;
 }
 
@@ -286,7 +286,7 @@ void append(Engine& e, Channel& c) {
     p2p::begin_work(*c.process);
     c.next = nullptr;
     c.previous = e.last;
-    (e.last != nullptr ? e.last->next : e.first) = &c;
+    __atomic_store_n(e.last != nullptr ? &e.last->next : &e.first, &c, __ATOMIC_RELAXED);
     e.last = &c;
 }
 
