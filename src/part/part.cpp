@@ -412,6 +412,18 @@ bool has_arrived(Channel& c, int32_t partition) {
     return true;
 }
 
+namespace {
+
+// A program that looks at one partition will look at those beside it: small ones are taken with it.
+bool look(Request& r, Channel& c, int32_t partition) {
+    if (r.done()) return true;
+    if (!has_arrived(c, partition)) return false;
+    take_neighbours(c, partition);
+    return true;
+}
+
+}  // namespace
+
 Err parrived(Process& p, Request& r, int partition, bool* flag) {
     obj::blame(r.comm);
     if (&r == &obj::null_request) {
@@ -423,10 +435,10 @@ Err parrived(Process& p, Request& r, int partition, bool* flag) {
         return fail(Err::request, "the request is no partitioned receive");
     Channel& c = channel_of(r);
     WEFT_TRY(check_partition(c, partition));
-    *flag = r.done() || has_arrived(c, partition);
+    *flag = look(r, c, partition);
     if (*flag) return Err::ok;
     p2p::progress_once(p);
-    *flag = r.done() || has_arrived(c, partition);
+    *flag = look(r, c, partition);
     return Err::ok;
 }
 
