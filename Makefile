@@ -9,7 +9,7 @@
 #   make wheel | deb      packs the build for pip or for Debian, into dist/
 #   make conformance [SHARED_HEAP=1]         mpi4py's own suite; SHARED_HEAP=1: with mpiexec --shared-heap
 #   make apps [TIME=1] [SHARED_HEAP=1]       real programs on Weft and on other MPI libraries: fetched, built, compared; TIME=1 also measures
-#   make reproduction     what docs/reproduction/shared-heap.md reports, with pictures, into build/reproduction: about an hour
+#   make reproduction     what docs/reproduction/shared-heap.md and partitioned.md report, with pictures, into build/reproduction: over an hour
 #   make deps             names the Debian packages that are missing
 
 BUILD  ?= build
@@ -81,6 +81,7 @@ reproduction: build
 	$(BUILD)/bin/weft bench heap --apps assist --sweep WEFT_MAPPED_BLOCK=4096,8192,16384,32768 --out $(BUILD)/reproduction/blocks
 	$(BUILD)/bin/weft tune --heap --out $(BUILD)/reproduction/tuned.conf
 	for group in heap hmpi ownership malloc; do $(BUILD)/bin/weft bench bars --group $$group --out $(BUILD)/reproduction/$$group.json || exit; done
+	$(BUILD)/bin/weft bench figures --out $(BUILD)/reproduction/partitioned --report $(BUILD)/reproduction/partitioned.md
 	$(BUILD)/bench/weft-bench-hmpi rate -n 8
 	$(BUILD)/bench/weft-bench-hmpi kill -n 8 -r 20
 

@@ -1,8 +1,8 @@
 """Draws results: logarithmic axes, every library, and a caption that says where and how often.
 
 save() runs this file as a program (picture.py DATA.json WHERE) by whichever Python has matplotlib; DATA.json says by "kind"
-what it is: a sweep, collective operations, threads or applications, whose pictures go into the folder WHERE, or partitioned
-communication, whose one picture is the file WHERE.
+what it is: a sweep, collective operations, threads, applications or a paper's figures, whose pictures go into the folder WHERE, or
+partitioned communication, whose one picture is the file WHERE.
 """
 import importlib.util
 import json
@@ -160,6 +160,13 @@ def draw_part(result, path):
     finish(figure, axes, result["title"], result["caption"], path)
 
 
+def draw_figures(result, folder):
+    """A picture for each figure of the paper, with its panels side by side."""
+    for figure in dict.fromkeys(panel["figure"] for panel in result["panels"]):
+        mine = [panel for panel in result["panels"] if panel["figure"] == figure]
+        draw_part({"panels": mine, "title": f"Figure {figure}", "caption": result["caption"]}, folder / f"figure-{figure}.png")
+
+
 def draw_gains(axis, gains):
     """Beyond -100 a form takes more than twice the time: how much more is in the table."""
     for row, g in enumerate(reversed(gains)):
@@ -290,7 +297,7 @@ def draw_apps(result, folder):
 
 
 DRAW = {"sweep": draw_sweep, "coll": draw_operations, "threads": draw_threads, "part": draw_part,
-        "heap": draw_heap, "apps": draw_apps}
+        "heap": draw_heap, "apps": draw_apps, "figures": draw_figures}
 
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as source:
