@@ -9,7 +9,7 @@
 #   make wheel | deb      packs the build for pip or for Debian, into dist/
 #   make conformance [SHARED_HEAP=1]         mpi4py's own suite; SHARED_HEAP=1: with mpiexec --shared-heap
 #   make apps [TIME=1] [SHARED_HEAP=1]       real programs on Weft and on other MPI libraries: fetched, built, compared; TIME=1 also measures
-#   make reproduction     what docs/reproduction reports of the shared heap and the critical path, with pictures, into build/reproduction: about an hour
+#   make reproduction     what docs/reproduction reports but for application studies, with pictures, into build/reproduction: over an hour
 #   make deps             names the Debian packages that are missing
 
 BUILD  ?= build
@@ -82,6 +82,7 @@ reproduction: build
 	$(BUILD)/bin/weft tune --heap --out $(BUILD)/reproduction/tuned.conf
 	$(BUILD)/bin/weft count --report $(BUILD)/reproduction/critical-path
 	for group in heap hmpi ownership malloc; do $(BUILD)/bin/weft bench bars --group $$group --out $(BUILD)/reproduction/$$group.json || exit; done
+	$(BUILD)/bin/weft bench figures --out $(BUILD)/reproduction/partitioned --report $(BUILD)/reproduction/partitioned.md
 	$(BUILD)/bench/weft-bench-hmpi rate -n 8
 	$(BUILD)/bench/weft-bench-hmpi kill -n 8 -r 20
 

@@ -10,6 +10,7 @@
                                             early-bird, Sweep3D and Halo3D
   weft bench heap [options]                 the applications of apps/: messages, ownership, shared memory, fused loops
   weft bench apps [options]                 two applications at their limit of strong scaling, and the model of it
+  weft bench figures [options]              figures of the paper on partitioned communication, and the page that shows them
   weft bench run TEST [options]             one test of weft-bench on every library, interleaved
   weft bench list                           the libraries that can be measured here, and why others cannot
 """
@@ -19,7 +20,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from weft_bench import bars, busy, coll, heap, libraries, part, runner, studies, sweep, threads  # noqa: E402
+from weft_bench import bars, busy, coll, figures, heap, libraries, part, runner, studies, sweep, threads  # noqa: E402
 from weft_bench.text import median, number, size_name, spread, table  # noqa: E402
 
 
@@ -95,6 +96,12 @@ def run_heap(args):
 def run_apps(args):
     return studies.run(args.root, args.only, args.studies, args.ranks, args.orders, args.elements, args.reps, args.out, args.report,
                        not args.no_picture)
+
+
+def run_figures(args):
+    if args.more and not args.out:
+        raise SystemExit("weft bench: --more needs --out")
+    return figures.run(args.root, args.only, args.groups, args.reps, args.out, args.more, args.report, not args.no_picture)
 
 
 def numbers(text):
@@ -194,6 +201,17 @@ def add_apps(commands):
     command.set_defaults(act=run_apps)
 
 
+def add_figures(commands):
+    command = commands.add_parser("figures", help="figures of the paper on partitioned communication", description=figures.__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("--groups", type=some_of(figures.GROUPS), default=list(figures.GROUPS), help=", ".join(figures.GROUPS) + " (all)")
+    command.add_argument("--reps", type=int, default=3, help="launches of each library (3); 0 with --more: the page alone")
+    command.add_argument("--more", action="store_true", help="add to the numbers that --out holds")
+    command.add_argument("--report", type=pathlib.Path, help="write the page with all tables to this file")
+    add_output(command)
+    command.set_defaults(act=run_figures)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="weft bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -233,6 +251,7 @@ def main():
     add_part(commands)
     add_heap(commands)
     add_apps(commands)
+    add_figures(commands)
     one = commands.add_parser("run", help="one test on every library")
     one.add_argument("test")
     one.add_argument("-n", type=int, default=2, help="ranks (2)")

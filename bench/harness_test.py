@@ -23,7 +23,7 @@ import callgrind  # noqa: E402
 import classes  # noqa: E402
 import weft_count  # noqa: E402
 from weft_bench import bars, beside, busy, heap, interval, libraries, machine, rows, traces, tuning  # noqa: E402
-from weft_bench import coll, coll_tuning, runner, session, studies, studies_page, sweep, text, threads  # noqa: E402
+from weft_bench import coll, coll_tuning, figures, figures_page, runner, session, studies, studies_page, sweep, text, threads  # noqa: E402
 
 PROGRAMS = None
 
@@ -199,6 +199,49 @@ class Gains(unittest.TestCase):
     def test_a_sweep_is_weft_with_each_value(self):
         launches = heap.plan_of(["pool"], "WEFT_X=1,2")
         self.assertEqual([(launch.key, launch.env) for launch in launches], [("WEFT_X=1 pool", {"WEFT_X": "1"}), ("WEFT_X=2 pool", {"WEFT_X": "2"})])
+
+
+class Figures(unittest.TestCase):
+    """The figures of the paper on partitioned communication, from samples that are made up."""
+
+    def setUp(self):
+        self.session = session.Session([libraries.Library("weft", "Weft", [], pathlib.Path(), "")], None, 1)
+
+    def fill(self, launches, value, samples):
+        for launch, of_sizes in zip(launches, samples):
+            for size, sample in zip(launch.sizes, of_sizes):
+                self.session.add(0, "weft", launch.key(size, value), sample)
+
+    def verdicts(self, found):
+        return [verdict for _, _, verdict in found]
+
+    def test_a_shape_holds_only_where_it_was_measured(self):
+        self.assertEqual(self.verdicts(figures.checks(self.session)), ["not measured"] * 9)
+        self.fill(figures.HOT.values(), "overhead", [(1.2, 1, 1.05, 0.95), (5, 1, 1, 1.1), (20, 3, 1, 1.2)])
+        self.assertEqual(self.verdicts(figures.check_overhead(self.session)), ["holds"] * 3)
+        self.fill(figures.HOT.values(), "overhead", [(6, 1, 1.5, 0.95), (5, 1, 1, 1.1), (20, 3, 1, 2)])
+        self.assertEqual(self.verdicts(figures.check_overhead(self.session)), ["does not hold"] * 3)
+
+    def test_the_order_of_noise_models_and_of_policies(self):
+        self.fill([figures.SINGLE[16], figures.UNIFORM[16], figures.GAUSSIAN, figures.UNIFORM[8], figures.ONE_MESSAGE],
+                  "availability", [(0.9,), (0.8,), (0.95,)])
+        self.fill([figures.ONE_MESSAGE, figures.UNIFORM[8]], "early_bird", [(0.9,), (0.9,)])
+        self.fill([figures.ONE_MESSAGE, figures.UNIFORM[8]], "early_bird_partitions", [(0,), (0.9,)])
+        self.assertEqual(self.verdicts(figures.check_noise(self.session)), ["does not hold", "does not hold", "holds"])
+        self.assertEqual(figures.verdict([0.999, 1, 1], figures.ordered), "no difference")
+
+    def test_pieces_add_up_and_make_the_page(self):
+        self.fill(figures.PATTERNS.values(), "time_us", [(30, 30), (20, 20), (10, 15)])
+        self.assertEqual(figures.gain_of_sweep(self.session), 2)
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "figures.json").write_text(json.dumps({"labels": {"peer": "Peer"}, "samples": self.session.samples}))
+            more = session.Session([], None, 1)
+            self.assertEqual(figures.take_up(more, folder), 1)
+            page = pathlib.Path(folder, "page.md")
+            with contextlib.redirect_stdout(io.StringIO()):
+                figures_page.write(page, self.session, "a machine", figures.sections(self.session), None)
+            self.assertIn("| 64 KiB | 30.0 | 20.0 | 10.0 |", page.read_text())
+        self.assertEqual(more.samples, self.session.samples)
 
 
 class Studies(unittest.TestCase):

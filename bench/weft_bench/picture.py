@@ -1,8 +1,8 @@
 """Draws results: logarithmic axes, every library, and a caption that says where and how often.
 
 save() runs this file as a program (picture.py DATA.json WHERE) by whichever Python has matplotlib; DATA.json says by "kind"
-what it is: a sweep, collective operations, threads, applications or the critical path, whose pictures go into the folder WHERE, or partitioned
-communication, whose one picture is the file WHERE.
+what it is: a sweep, collective operations, threads, applications, the critical path or a paper's figures, whose pictures go into the
+folder WHERE, or partitioned communication, whose one picture is the file WHERE.
 """
 import importlib.util
 import json
@@ -158,6 +158,13 @@ def draw_part(result, path):
         sizes = [size for line in panel["lines"] for size, _ in line["points"]]
         set_axes(axis, panel["title"], "message size in bytes", ticks_of(sizes), panel["log"])
     finish(figure, axes, result["title"], result["caption"], path)
+
+
+def draw_figures(result, folder):
+    """A picture for each figure of the paper, with its panels side by side."""
+    for figure in dict.fromkeys(panel["figure"] for panel in result["panels"]):
+        mine = [panel for panel in result["panels"] if panel["figure"] == figure]
+        draw_part({"panels": mine, "title": f"Figure {figure}", "caption": result["caption"]}, folder / f"figure-{figure}.png")
 
 
 def draw_gains(axis, gains):
@@ -345,7 +352,7 @@ def draw_path(result, folder):
 
 
 DRAW = {"sweep": draw_sweep, "coll": draw_operations, "threads": draw_threads, "part": draw_part,
-        "heap": draw_heap, "apps": draw_apps, "path": draw_path}
+        "heap": draw_heap, "apps": draw_apps, "path": draw_path, "figures": draw_figures}
 
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as source:

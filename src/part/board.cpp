@@ -1,6 +1,7 @@
 // Partitions on a board: see board.hpp for the protocol, channel.hpp for who may call what.
 #include "part/board.hpp"
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -17,6 +18,21 @@ namespace {
 // The largest partition, and the largest message, that is staged where the receiver's buffer cannot be written to
 // (docs/experiments/022-partitions.md).
 constexpr int64_t largest_staged = 16 * 1024, largest_area = 4 << 20;
+
+// The largest partition that is staged behind its mark, in the same line: sender and receiver then move one line between them, not two. One
+// of 32 bytes would need a line to itself, and gains nothing.
+constexpr int64_t largest_behind = 28;
+
+// Threads that mark neighbours share no line, unless their data do anyway. A mark with its data takes a power of two, so that it lies in
+// one line.
+uint32_t stride_of(const Process& p, int64_t bytes, bool behind) {
+    if (behind) return std::bit_ceil(static_cast<uint32_t>(bytes + int64_t{sizeof(uint32_t)}));
+    return p.threads && bytes >= Board::line ? Board::line : sizeof(uint32_t);
+}
+
+// Whether partitions share lines, and how many marks lie in one.
+bool are_small(const Channel& c) { return c.setup.bytes < Board::line; }
+int32_t marks_in_line(const Channel& c) { return static_cast<int32_t>(Board::line / c.stride); }
 
 int peer_number(const Channel& c) { return c.comm->routes[c.peer].peer; }
 // Whether this rank can read and write there as every other of the node. Ranks that are threads share all memory.
@@ -61,10 +77,9 @@ void make_board(Channel& c) {
     if (!p.part->boards_allowed || bytes == 0 || c.partitions == 0) return;
     if (c.comm->routes[c.peer].way != obj::Route::shm || sharing_of(c) == wire::shm::Sharing::nothing) return;
     release_closed(p);
-    const bool staged = bytes <= largest_staged && bytes * c.partitions <= largest_area;
-    const uint64_t area = staged ? static_cast<uint64_t>(bytes * c.partitions + 63) / 64 * 64 : 0;
-    // Threads that mark neighbours share no line, unless their data do anyway.
-    const uint32_t stride = p.threads && bytes >= Board::line ? Board::line : sizeof(uint32_t);
+    const bool staged = bytes <= largest_staged && bytes * c.partitions <= largest_area, behind = staged && bytes <= largest_behind;
+    const uint64_t area = staged && !behind ? static_cast<uint64_t>(bytes * c.partitions + 63) / 64 * 64 : 0;
+    const uint32_t stride = stride_of(p, bytes, behind);
     void* memory = p.heap->allocate(Board::size(c.partitions, stride, area), 64);
     if (memory == nullptr || !is_common(p, memory)) {
         if (memory != nullptr) (void)p.heap->release(memory);
@@ -77,6 +92,7 @@ void make_board(Channel& c) {
     b->bytes = bytes;
     b->row_bytes = Board::row_size(c.partitions, stride);
     b->area_bytes = area;
+    b->pitch = behind ? stride : staged ? static_cast<uint64_t>(bytes) : 0;
     b->made.store(Board::mark_of_boards, std::memory_order_release);  // pairs with accept()
     c.board = b;
     c.stride = stride;
@@ -113,9 +129,9 @@ void accept(Channel& c) {
         return;
     }
     const Buffer own = whole(c);
-    Board::Offer offer = b->area_bytes != 0 ? Board::only_staged : Board::messages;
+    Board::Offer offer = b->pitch != 0 ? Board::only_staged : Board::messages;
     if (own.dense() && is_common(p, own.data()) && sent_bytes(c) <= own_bytes(c)) offer = Board::in_place;
-    if (b->area_bytes != 0) {
+    if (b->pitch != 0) {
         c.landed = static_cast<std::atomic<uint32_t>*>(calloc(static_cast<size_t>(b->partitions), sizeof(uint32_t)));
         if (c.landed == nullptr) c.error = c.lasting = no_memory();
     }
@@ -143,43 +159,89 @@ void open_epoch(Channel& c) {
     notify(c);
 }
 
+namespace {
+
+// Whether this thread is to copy a staged part of this epoch. Relaxed: the mark orders the data before, and what is read of them after.
+bool claim(Channel& c, int32_t i) {
+    uint32_t seen = c.landed[i].load(std::memory_order_relaxed);
+    return seen != c.epoch && c.landed[i].compare_exchange_strong(seen, c.epoch, std::memory_order_relaxed);
+}
+
+// Copies a staged part out, unless another thread does. The mark is its last touch of the channel: whoever sees it may end the epoch.
 bool land(Channel& c, int32_t i) {
-    std::atomic<uint32_t>& state = c.landed[i];
-    const uint32_t copying = c.epoch << 1, copied = copying | 1;
-    uint32_t seen = state.load(std::memory_order_acquire);  // pairs with the store below
-    if (seen == copied || seen == copying) return seen == copied;
-    if (c.process->threads && !state.compare_exchange_strong(seen, copying, std::memory_order_relaxed)) return false;
+    if (c.process->threads && !claim(c, i)) return false;
     const int64_t at = c.setup.bytes * i, room = own_bytes(c) - at, n = c.setup.bytes < room ? c.setup.bytes : room;
     const Buffer own = whole(c);
-    const char* data = c.board->area(c.epoch) + at;
-    const wire::shm::Shm& shm = c.process->lane->shm;
+    const char* data = c.board->area(c.epoch) + c.board->pitch * static_cast<uint64_t>(i);
+    lane::Lane& lane = *c.process->lane;
     if (n > 0 && !own.dense()) type::unpack(own, at, n, data);
-    else if (n >= Board::line) shm.copy_out(own.data() + at, data, static_cast<size_t>(n));
+    else if (n >= Board::line) lane.shm.copy_out(own.data() + at, data, static_cast<size_t>(n));
     else if (n > 0) copy_small(own.data() + at, data, static_cast<size_t>(n));  // the sender may be writing to the line
-    state.store(copied, std::memory_order_release);
-    lane::wake_sleepers(*c.process->lane);
+    // Release: pairs with is_taken() and parrived_at_once() of other threads, and through end_epoch() with the sender's next mark.
+    mark_at(c.row, c.stride, static_cast<uint32_t>(i)).store(mark_of(c.epoch, Where::in_place), std::memory_order_release);
+    lane::wake_sleepers(lane);
     return true;
 }
 
+}  // namespace
+
 bool is_taken(Channel& c, int32_t i) {
-    // Acquire: pairs with publish(), or for a message with reap().
+    // Acquire: pairs with publish(), put_at_once() and land(), or for a message with reap().
     const uint32_t mark = mark_at(c.row, c.stride, static_cast<uint32_t>(i)).load(std::memory_order_acquire);
     if (mark == mark_of(c.epoch, Where::in_place)) return true;
     return mark == mark_of(c.epoch, Where::staged) && land(c, i);
 }
 
+namespace {
+
+// Whether the sender has marked that part; without the data, which is_taken() acquires.
+bool has_mark(Channel& c, int32_t i) {
+    return (mark_at(c.row, c.stride, static_cast<uint32_t>(i)).load(std::memory_order_relaxed) ^ c.mark) < 4;
+}
+
+// Takes partitions in their order as far as they have come, and returns the first that has not.
+int32_t take_large(Channel& c) {
+    const bool claims = c.process->lane->shm.claim.on && c.stride == Board::line;
+    for (; c.cursor < c.setup.partitions && is_taken(c, c.cursor); ++c.cursor)
+        if (claims) c.row[int64_t{c.cursor} * Board::line + Board::line - 1] = 0;
+    return c.cursor;
+}
+
+// The same where partitions share lines: all whose marks share a line at once, when the last of them has come. The receiver looks at marks
+// from the end of the line, and at no data until then; otherwise it would take the lines from the sender with each partition.
+int32_t take_small(Channel& c) {
+    const int32_t marks = marks_in_line(c), n = c.setup.partitions;
+    while (c.cursor < n) {
+        const int32_t line_end = (c.cursor / marks + 1) * marks, end = line_end < n ? line_end : n;
+        if (c.probe <= c.cursor) c.probe = end;
+        for (; c.probe > c.cursor; --c.probe)
+            if (!has_mark(c, c.probe - 1)) return c.probe - 1;
+        for (; c.cursor < end; ++c.cursor)
+            if (!is_taken(c, c.cursor)) return c.cursor;
+    }
+    return c.cursor;
+}
+
+}  // namespace
+
+void take_neighbours(Channel& c, int32_t i) {
+    if (c.landed == nullptr || !are_small(c) || static_cast<uint32_t>(i) >= c.look_made.load(std::memory_order_relaxed)) return;
+    const int32_t n = c.setup.partitions, marks = marks_in_line(c), first = i / marks * marks;
+    for (int32_t k = first; k < n && k < first + marks; ++k) (void)is_taken(c, k);
+}
+
 bool take_all(Channel& c) {
     const int32_t n = c.setup.partitions;
-    const bool claims = c.process->lane->shm.claim.on && c.stride == Board::line;
+    const bool small = are_small(c);
     for (;;) {
-        for (; c.cursor < n && is_taken(c, c.cursor); ++c.cursor)
-            if (claims) c.row[int64_t{c.cursor} * Board::line + Board::line - 1] = 0;
-        if (c.cursor == n) return true;
-        const uint32_t next = c.awaits_any ? Board::any : static_cast<uint32_t>(c.cursor);
+        const int32_t missing = small ? take_small(c) : take_large(c);
+        if (missing == n) return true;
+        const uint32_t next = c.awaits_any ? Board::any : static_cast<uint32_t>(missing);
         if (c.awaited == next) break;
         c.awaited = next;
         c.board->await(next);  // and look again: see Board::await()
     }
+    if (small) return false;
     // One that has come out of order is copied while others are on their way.
     c.probe = c.probe + 1 < n ? c.probe + 1 : c.cursor;
     if (c.probe > c.cursor) (void)is_taken(c, c.probe);
@@ -198,11 +260,13 @@ void start_board(Channel& c) {
     c.row = b.row(c.epoch);
     c.polled = &c.process->lane->shm.to(c.comm->routes[c.peer].index).control->polled;
     c.cursor = 0;
-    c.ready_made = 0;
+    c.ready_made = c.small_made = 0;
     if (c.way.load(std::memory_order_relaxed) != Way::board || c.from == nullptr) return;
     if (b.to == 0 && !b.has_room(c.epoch)) return;
     c.ready_made = static_cast<uint32_t>(c.partitions);
+    c.small_made = c.bytes <= Board::line ? c.ready_made : 0;
     c.gate = b.to != 0 ? &b.open : &c.started;
+    c.pitch = b.to != 0 ? c.bytes : b.pitch;
     c.into = b.to != 0 ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
     c.mark = mark_of(c.epoch, b.to != 0 ? Where::in_place : Where::staged);
 }
@@ -237,11 +301,12 @@ void publish(Channel& c, int32_t i, Where where) {
 bool place(Channel& c, int32_t i, bool settled) {
     Board& b = *c.board;
     const bool in_place = settled && b.to != 0 && b.open.load(std::memory_order_acquire) == c.epoch;  // pairs with start_epoch()
-    if (!in_place && (b.area_bytes == 0 || sharing_of(c) != wire::shm::Sharing::heap || !b.has_room(c.epoch))) return false;
+    if (!in_place && (b.pitch == 0 || sharing_of(c) != wire::shm::Sharing::heap || !b.has_room(c.epoch))) return false;
     char* to = in_place ? reinterpret_cast<char*>(b.to) : b.area(c.epoch);
     const int64_t bytes = c.setup.bytes, at = bytes * i;
-    if (c.from != nullptr) memcpy(to + at, c.from + at, static_cast<size_t>(bytes));
-    else type::pack(whole(c), at, bytes, to + at);
+    to += in_place ? static_cast<uint64_t>(at) : b.pitch * static_cast<uint64_t>(i);
+    if (c.from != nullptr) memcpy(to, c.from + at, static_cast<size_t>(bytes));
+    else type::pack(whole(c), at, bytes, to);
     publish(c, i, in_place ? Where::in_place : Where::staged);
     return true;
 }

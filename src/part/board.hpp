@@ -3,10 +3,12 @@
 // Lock-free, no call waits, and no partition is marked by a read-modify-write.
 //
 // Epochs count the starts of a request, from 1, modulo 2^30; both sides count their own. A partition's mark is the epoch for which it is
-// ready, and where its data are: in place, in the receiver's buffer; or staged, in the board. There are two rows of marks and two staging
-// areas, for odd and for even epochs, so the sender may be an epoch ahead of the receiver.
+// ready, and where its data are: in place, in the receiver's buffer; or staged, in the board: in an area, or behind the mark, in its line.
+// The receiver turns the mark of a staged partition into that of one in place when it has copied it. There are two rows of marks and two
+// staging areas, for odd and for even epochs, so the sender may be an epoch ahead of the receiver.
 // Invariant: the sender writes to a row or an area for epoch e only while `done` >= e - 2, and to the receiver's buffer only while
-// `open` == e. So a mark that the receiver has not seen is never overwritten, and neither are data that it has not taken.
+// `open` == e. So a mark that the receiver has not seen is never overwritten, and neither are data that it has not taken. The receiver
+// writes to a mark once an epoch, after the sender has stored it and before `done` == e: so it never replaces one of a later epoch.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -38,7 +40,8 @@ struct Board {
     uint32_t stride;                          // bytes from one mark to the next
     int64_t bytes;                            // of one partition
     uint64_t row_bytes;                       // of each row
-    uint64_t area_bytes;                      // of each staging area; 0: there are none
+    uint64_t area_bytes;                      // of each staging area; 0: there are none, or partitions are staged behind their marks
+    uint64_t pitch;                           // bytes from one staged partition to the next; 0: none is staged
     Board* next;                              // the sender's list of boards that the receiver has not closed
 
     static constexpr uint32_t line = 64, mark_of_boards = 0x72616f42;
@@ -47,7 +50,10 @@ struct Board {
     static size_t size(int32_t partitions, uint32_t stride, uint64_t area) { return sizeof(Board) + 2 * row_size(partitions, stride) + 2 * area; }
 
     char* row(uint32_t epoch) { return reinterpret_cast<char*>(this + 1) + (epoch & 1) * row_bytes; }
-    char* area(uint32_t epoch) { return reinterpret_cast<char*>(this + 1) + 2 * row_bytes + (epoch & 1) * area_bytes; }
+    // Where the first partition is staged, if any are.
+    char* area(uint32_t epoch) {
+        return area_bytes == 0 ? row(epoch) + sizeof(uint32_t) : reinterpret_cast<char*>(this + 1) + 2 * row_bytes + (epoch & 1) * area_bytes;
+    }
 
     // Sender: whether it may write to the row and the area of `epoch`. Acquire: pairs with end_epoch().
     bool has_room(uint32_t epoch) const { return epoch - done.load(std::memory_order_acquire) <= 2; }

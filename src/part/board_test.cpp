@@ -68,6 +68,55 @@ TEST(Board, NothingUnseenIsOverwritten) {
     EXPECT_LE(staged, epochs * partitions);
 }
 
+// Partitions of three bytes, each behind its mark. Two threads of the receiver look at all: whoever claims one reads it, and turns its mark
+// into that of one in place; one of them ends the epoch when it sees all such marks, and starts the next when the other has gone. Each is
+// read once an epoch, whole, and no mark of a later epoch is lost.
+TEST(Board, EachStagedPartitionIsTakenOnce) {
+    constexpr uint32_t epochs = 500, pitch = 8;
+    OwnBoard b = make(0);
+    std::atomic<uint32_t> claims[partitions] = {}, taken[partitions] = {}, gone{0};
+    const auto mark = [&](uint32_t e, uint32_t i) -> std::atomic<uint32_t>& { return mark_at(b->row(e), pitch, i); };
+    std::thread sender([&] {
+        for (uint32_t e = 1; e <= epochs; ++e) {
+            while (!b->has_room(e)) std::this_thread::yield();
+            for (uint32_t i = 0; i < partitions; ++i) {
+                memset(b->area(e) + pitch * i, static_cast<int>((e + i) % 100), 3);
+                mark(e, i).store(mark_of(e, Where::staged), std::memory_order_release);
+            }
+        }
+    });
+    // True when all are in place.
+    const auto take = [&](uint32_t e) {
+        uint32_t in_place = 0;
+        for (uint32_t i = 0; i < partitions; ++i) {
+            const uint32_t seen = mark(e, i).load(std::memory_order_acquire);
+            in_place += seen == mark_of(e, Where::in_place);
+            uint32_t before = claims[i].load(std::memory_order_relaxed);
+            if (seen != mark_of(e, Where::staged) || before == e || !claims[i].compare_exchange_strong(before, e, std::memory_order_relaxed)) continue;
+            for (uint32_t k = 0; k < 3; ++k) EXPECT_EQ(b->area(e)[pitch * i + k], static_cast<char>((e + i) % 100));
+            taken[i].fetch_add(1, std::memory_order_relaxed);
+            mark(e, i).store(mark_of(e, Where::in_place), std::memory_order_release);
+        }
+        return in_place == partitions;
+    };
+    std::thread other([&] {
+        for (uint32_t e = 1; e <= epochs; gone.store(e++, std::memory_order_release))
+            while (b->done.load(std::memory_order_acquire) != e) {
+                if (b->open.load(std::memory_order_acquire) == e) take(e);
+                std::this_thread::yield();
+            }
+    });
+    for (uint32_t e = 1; e <= epochs; ++e) {
+        b->start_epoch(e);
+        while (!take(e)) std::this_thread::yield();
+        b->end_epoch(e);
+        while (gone.load(std::memory_order_acquire) != e) std::this_thread::yield();
+    }
+    other.join();
+    sender.join();
+    for (auto& n : taken) EXPECT_EQ(n.load(), epochs);
+}
+
 // The receiver says that it waits for a partition, and looks again; the sender marks it, and asks. One of them must see the other.
 TEST(Board, AwaitedIsSeenOrMarkIs) {
     constexpr uint32_t epochs = 20000;

@@ -38,11 +38,13 @@ enum class Way : uint8_t { undecided, board, messages };
 struct Channel {
     // What MPI_Pready and MPI_Parrived read when one load or copy is all there is to do.
     uint32_t ready_made;               // sender, start: partitions that MPI_Pready may copy at once; 0 where it must look further
+    uint32_t small_made;               // sender, start: likewise; 0 if they have more than a line of bytes
     std::atomic<uint32_t> look_made;   // receiver: partitions that one mark each tells of; likewise
     uint32_t mark;                     // start: what MPI_Pready stores; of a partition in place
     uint32_t epoch;                    // start
     const std::atomic<uint32_t>* gate; // sender, start: is `epoch` as soon as MPI_Pready may copy
     char* into;                        // sender, start: where to
+    uint64_t pitch;                    // sender, start: bytes from one partition to the next there
     char* row;                         // sender: start; receiver: with release of `posted`
     Board* board;
     uint64_t stride;                   // of the row
@@ -70,7 +72,7 @@ struct Channel {
     std::atomic<uint8_t> busy;         // whoever holds it may drive the channel
     std::atomic<uint32_t> users;       // sender: threads in put(), for which destroy() waits
     int32_t cursor;                    // all parts before it have left or arrived
-    int32_t probe;                     // receiver: the part looked at last besides
+    int32_t probe;                     // receiver: the part looked at last besides; of small ones, from which on the line has all marks
     int64_t awaited;                   // receiver: what the board was told last; -1: nothing in this epoch
     bool awaits_any;                   // receiver: whichever partition comes, somebody can go on
 
@@ -78,7 +80,7 @@ struct Channel {
     // how many wait.
     std::atomic<uint32_t>* marks;
     std::atomic<int32_t> held;
-    // Receiver: 2 x epoch while a staged part is copied, plus 1 when it has been.
+    // Receiver: the epoch for which a thread has claimed a staged part, to copy it. Whether it has done so, its mark says.
     std::atomic<uint32_t>* landed;
 
     // By messages.
@@ -156,8 +158,11 @@ void accept(Channel&);               // receiver, matched: chooses the way, and 
 void start_board(Channel&);          // sender
 void open_epoch(Channel&);           // receiver
 bool take_all(Channel&);             // receiver: takes what has come; true when all has
-bool land(Channel&, int32_t part);   // receiver, any thread: copies a staged part, unless another thread does; true when it is there
-bool is_taken(Channel&, int32_t part);  // receiver, any thread: whether that part is there; lands it if it is staged
+// Receiver, any thread: whether that part is there; copies it out if it is staged, unless another thread does: then it is not there yet.
+bool is_taken(Channel&, int32_t part);
+// Receiver, any thread whose call on the request keeps it: takes the small parts that have come beside this one, so that looks at them are
+// one load.
+void take_neighbours(Channel&, int32_t part);
 void end_epoch(Channel&);            // receiver
 Err put(Channel&, int32_t partition);  // sender, any thread
 bool put_all(Channel&);              // sender: puts what was held; true when all have left

@@ -10,6 +10,7 @@
 #include "coll/tree.hpp"
 #include "obj/status.hpp"
 #include "op/op.hpp"
+#include "os/clock.hpp"
 #include "part/part.hpp"
 
 namespace weft::part {
@@ -33,6 +34,7 @@ struct Collective {
     std::atomic<Stage>* stages;
     std::atomic<uint8_t> busy;         // whoever holds it may drive the collective
     std::atomic<bool> active;
+    std::atomic<uint32_t> users;       // threads in MPI_Pready, for which the end waits
     std::atomic<Err> error;            // the first of this epoch
     Collective* next;                  // in the engine's list of active ones
 };
@@ -115,7 +117,7 @@ void remove(Engine& e, Collective& c) {
     SpinGuard guard(e.lock);
     Collective** at = &e.collectives;
     while (*at != &c) at = &(*at)->next;
-    *at = c.next;
+    __atomic_store_n(at, c.next, __ATOMIC_RELAXED);  // drive_all() asks without the lock
     p2p::end_work(*c.process);
 }
 
@@ -133,6 +135,8 @@ void destroy(Collective& c) {
 // With `busy`, which ends here.
 void end(Collective& c) {
     Process& p = *c.process;
+    // Each has marked its partition, which another thread has moved, and goes: pairs with mark_of_collective().
+    while (c.users.load(std::memory_order_acquire) != 0) os::yield_cpu();
     remove(*p.part, c);
     for (int32_t k = 0; k < c.links; k++) note(c, p2p::finish(p, *c.link[k], nullptr));
     c.active.store(false, std::memory_order_relaxed);
@@ -212,7 +216,7 @@ Err start(Request& r) {
         SpinGuard guard(e.lock);
         p2p::begin_work(*c.process);
         c.next = e.collectives;
-        e.collectives = &c;
+        __atomic_store_n(&e.collectives, &c, __ATOMIC_RELAXED);
     }
     drive(c);
     return Err::ok;
@@ -366,13 +370,14 @@ Err mark_of_collective(Request& r, int partition) {
     WEFT_TRY(check(r, c, partition));
     WEFT_TRY(check_active(r));
     if (!takes_part(c)) return fail(Err::request, "only the root of a partitioned broadcast marks partitions ready");
+    lane::Lane& lane = *c.process->lane;
     Stage idle = Stage::idle;
-    if (!c.stages[partition].compare_exchange_strong(idle, Stage::ready, std::memory_order_release, std::memory_order_relaxed))
-        return fail(Err::arg, "partition %d is marked ready twice", partition);
-    Process& p = *c.process;
-    (void)move(c, partition);
-    // Another thread may complete the request from now on, so `c` may be gone.
-    lane::wake_sleepers(*p.lane);
+    c.users.fetch_add(1, std::memory_order_relaxed);  // before the stage, with which whoever ends the collective sees it
+    const bool marked = c.stages[partition].compare_exchange_strong(idle, Stage::ready, std::memory_order_release, std::memory_order_relaxed);
+    if (marked) (void)move(c, partition);
+    c.users.fetch_sub(1, std::memory_order_release);  // pairs with end(): another thread may complete and free the request from now on
+    if (!marked) return fail(Err::arg, "partition %d is marked ready twice", partition);
+    lane::wake_sleepers(lane);
     return Err::ok;
 }
 

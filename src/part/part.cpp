@@ -42,7 +42,7 @@ bool needs_driving(const Channel& c) {
 void remove(Engine& e, Channel& c) {
     c.listed.store(false, std::memory_order_relaxed);
     p2p::end_work(*c.process);
-    (c.previous != nullptr ? c.previous->next : e.first) = c.next;
+    __atomic_store_n(c.previous != nullptr ? &c.previous->next : &e.first, c.next, __ATOMIC_RELAXED);  // drive_all() asks without the lock
     (c.next != nullptr ? c.next->previous : e.last) = c.previous;
 }
 
@@ -286,7 +286,7 @@ void append(Engine& e, Channel& c) {
     p2p::begin_work(*c.process);
     c.next = nullptr;
     c.previous = e.last;
-    (e.last != nullptr ? e.last->next : e.first) = &c;
+    __atomic_store_n(e.last != nullptr ? &e.last->next : &e.first, &c, __ATOMIC_RELAXED);
     e.last = &c;
 }
 
@@ -412,6 +412,18 @@ bool has_arrived(Channel& c, int32_t partition) {
     return true;
 }
 
+namespace {
+
+// A program that looks at one partition will look at those beside it: small ones are taken with it.
+bool look(Request& r, Channel& c, int32_t partition) {
+    if (r.done()) return true;
+    if (!has_arrived(c, partition)) return false;
+    take_neighbours(c, partition);
+    return true;
+}
+
+}  // namespace
+
 Err parrived(Process& p, Request& r, int partition, bool* flag) {
     obj::blame(r.comm);
     if (&r == &obj::null_request) {
@@ -423,10 +435,10 @@ Err parrived(Process& p, Request& r, int partition, bool* flag) {
         return fail(Err::request, "the request is no partitioned receive");
     Channel& c = channel_of(r);
     WEFT_TRY(check_partition(c, partition));
-    *flag = r.done() || has_arrived(c, partition);
+    *flag = look(r, c, partition);
     if (*flag) return Err::ok;
     p2p::progress_once(p);
-    *flag = r.done() || has_arrived(c, partition);
+    *flag = look(r, c, partition);
     return Err::ok;
 }
 

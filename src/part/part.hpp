@@ -42,17 +42,18 @@ WEFT_COLD void wake(Process&, const std::atomic<uint32_t>* polled);
 // Once the mark is stored another thread may complete the request and free it, or start it again: the channel is not read after that.
 template <bool small>
 WEFT_INLINE bool put_at_once(Process& p, Channel& c, int partition) {
-    if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= c.ready_made)) return false;
+    if (WEFT_UNLIKELY(static_cast<uint32_t>(partition) >= (small ? c.small_made : c.ready_made))) return false;
     if (WEFT_UNLIKELY(c.gate->load(std::memory_order_acquire) != c.epoch)) return false;  // pairs with start_epoch()
     const std::atomic<uint32_t>* const polled = c.polled;
     if (WEFT_UNLIKELY(polled->load(std::memory_order_relaxed) == 0)) return false;
     const auto i = static_cast<uint32_t>(partition);
     std::atomic<uint32_t>& mark = mark_at(c.row, c.stride, i);
     if (WEFT_CHECKS && WEFT_UNLIKELY((mark.load(std::memory_order_relaxed) ^ c.mark) < 4)) return false;  // of the same epoch
-    const uint64_t n = c.bytes, at = n * i;
-    if (small && WEFT_UNLIKELY(n > Board::line)) return false;
-    if (small) copy_small(c.into + at, c.from + at, n);
-    else memcpy(c.into + at, c.from + at, n);
+    const uint64_t n = c.bytes;
+    char* const to = c.into + c.pitch * i;
+    const char* const from = c.from + n * i;
+    if (small) copy_small(to, from, n);
+    else memcpy(to, from, n);
     mark.store(c.mark, std::memory_order_release);  // pairs with is_taken(), parrived_at_once()
     // The receiver that clears `polled` fences for this rank, too: see Shm::notify(). Likewise a thread that goes to sleep: Lane::unguarded.
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -169,6 +169,89 @@ TEST(Partitioned, Allreduce) {
     });
 }
 
+// As with messages: the thread that marks may still be on its way out when another has completed the collective, and frees it.
+TEST(Partitioned, CollectiveFreedBehindTheLastMark) {
+    on_two([](Process& p) {
+        for (int round = 0; round < 100; round++) {
+            const int own[4] = {round, round + 1, round + 2, p.world_rank};
+            int sum[4];
+            Request* r = nullptr;
+            ASSERT_EQ(part::pallreduce_init(p, p.world, own, {sum, 1, ints_type()}, 4, *op::predefined_at(33), nullptr, &r), Err::ok);
+            start(*r);
+            std::thread marker([&p, r] {
+                adopt(p);
+                for (int i = 0; i < 4; i++) mark(p, i, *r);
+            });
+            p2p::wait(p, *r);
+            ASSERT_EQ(p2p::finish(p, *r, nullptr), Err::ok);
+            for (int i = 0; i < 3; i++) ASSERT_EQ(sum[i], 2 * (round + i));
+            ASSERT_EQ(sum[3], 1);
+            p2p::free_request(p, *r);
+            marker.join();
+        }
+    });
+}
+
+// Small partitions, of which many share a line: three threads mark, two look at all, and the main one waits, on one or two CPUs. The
+// receive is started before, amid or after the marks. Each partition is `size` bytes, every `gap`th of the buffer.
+void exchange_bytes(Process& p, int size, const type::Type* type, int gap) {
+    constexpr int n = 40;
+    const int bytes = n * size, peer = 1 - p.world_rank;
+    std::vector<char> out(static_cast<size_t>(bytes * gap)), in(out.size());
+    const auto value = [](int round, int k, int rank) { return static_cast<char>((round * 3 + k + rank) % 100); };
+    const auto at = [&](std::vector<char>& v, int k) -> char& { return v[static_cast<size_t>(k * gap)]; };
+    Request *s = nullptr, *r = nullptr;
+    ASSERT_EQ(part::psend_init(p, p.world, {out.data(), size, type}, n, {peer, 4}, nullptr, &s), Err::ok);
+    ASSERT_EQ(part::precv_init(p, p.world, {in.data(), size, type}, n, {peer, 4}, nullptr, &r), Err::ok);
+    for (int round = 0; round < 40; round++) {
+        std::fill(in.begin(), in.end(), -1);
+        for (int k = 0; k < bytes; k++) at(out, k) = value(round, k, p.world_rank);
+        start(*s);
+        if (round % 2 == 0) start(*r);
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 3; t++)
+            threads.emplace_back([&p, s, t] {
+                adopt(p);
+                for (int i = t; i < n; i += 3) mark(p, i, *s);
+            });
+        if (round % 2 != 0) start(*r);
+        for (int t = 0; t < 2; t++)
+            threads.emplace_back([&, t] {
+                adopt(p);
+                for (int left = n; left > 0; left--) {
+                    const int i = t == 0 ? n - left : left - 1;
+                    while (!arrived(p, *r, i)) std::this_thread::yield();
+                    for (int k = i * size; k < (i + 1) * size; k++) EXPECT_EQ(at(in, k), value(round, k, peer));
+                }
+            });
+        for (Request* x : {s, r}) p2p::wait(p, *x);
+        for (auto& t : threads) t.join();
+        for (Request* x : {s, r}) ASSERT_EQ(p2p::finish(p, *x, nullptr), Err::ok);
+        for (int k = 0; k < bytes; k++) ASSERT_EQ(at(in, k), value(round, k, peer));
+        ASSERT_TRUE(gap == 1 || in[1] == -1);
+    }
+    p2p::free_request(p, *s);
+    p2p::free_request(p, *r);
+}
+
+// Behind their marks, which 28 bytes just fit; and in an area.
+TEST(Partitioned, SmallOnes) {
+    on_two([](Process& p) {
+        for (const int size : {1, 3, 8, 28, 29, 63}) exchange_bytes(p, size, type::predefined_at(0x247), 1);
+    });
+}
+
+// Staged always, also where ranks are threads and could write to each other's buffers.
+TEST(Partitioned, SmallOnesWithGaps) {
+    on_two([](Process& p) {
+        type::Type* strided = nullptr;
+        ASSERT_EQ(type::resized(type::Width::classic, *type::predefined_at(0x247), 0, 2, &strided), Err::ok);
+        ASSERT_EQ(type::commit(*strided), Err::ok);
+        for (const int size : {1, 3, 8, 28, 29, 63}) exchange_bytes(p, size, strided, 2);
+        type::release(*strided);
+    });
+}
+
 // A buffer with gaps is never written to in place: its partitions are staged.
 TEST(Partitioned, WithGaps) {
     on_two([](Process& p) {
