@@ -52,7 +52,7 @@ bool over_by_spinning(Process& p, Watch& w) {
 
 }  // namespace
 
-void Share::wait_long(Process& p, Watch& w) {
+void Share::wait_long(Process& p, Watch w) {
     if (p.lane->limits.shared_cpus ? over_by_resting(p, *comm, w) : over_by_spinning(p, w)) return;
     head().waiters.fetch_add(1, std::memory_order_seq_cst);
     {
@@ -60,6 +60,17 @@ void Share::wait_long(Process& p, Watch& w) {
         p2p::progress_until(p, [&] { return w.over(); });
     }
     head().waiters.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool Share::look(Watch& w, bool& counted) const {
+    bool over = w.over();
+    if (!over && !counted) {
+        head().waiters.fetch_add(1, std::memory_order_seq_cst);
+        counted = true;
+        over = w.over();
+    }
+    if (over) uncount(counted);
+    return over;
 }
 
 Err Share::differ(int32_t i, int64_t theirs, int64_t mine) const {
@@ -96,7 +107,7 @@ Layout layout_for(int32_t ranks, int64_t bytes) {
     Layout l = layout_for(ranks);
     const int64_t least = 4 * line_bytes * ranks;
     if (bytes < (l.stage_bytes - least) / 2) l.stage_bytes = (2 * bytes + least + 4095) / 4096 * 4096;
-    l.stages_only = true;
+    l.what = Layout::stages_alone;
     return l;
 }
 
@@ -120,7 +131,7 @@ void clear(char* base, const Layout& l) {
     s.head().users.store(l.ranks, std::memory_order_relaxed);
     for (int32_t i = 0; i < l.ranks; i++) {
         s.mark(i).store(0, std::memory_order_relaxed);
-        for (uint64_t n = 0; !l.stages_only && n < Layout::depth; n++) s.line(n, i).call.store(0, std::memory_order_relaxed);
+        for (uint64_t n = 0; l.what != Layout::stages_alone && n < Layout::depth; n++) s.line(n, i).call.store(0, std::memory_order_relaxed);
     }
 }
 
@@ -207,11 +218,10 @@ void consider_area(Process& p, Comm& c) {
     if (c.coll_sequence.load(std::memory_order_relaxed) >= collectives_before) make_areas(p, c);
 }
 
-Share* open_own_area(Process& p, Comm& c, Operation o, int64_t bytes) {
-    if (share_of(c) == nullptr) make_areas(p, c);
-    const Share* common = share_of(c);
-    if (common == nullptr || !common->stages(o, bytes)) return nullptr;
-    const Layout l = layout_for(c.size, bytes);
+namespace {
+
+// An area of `l`, for members that all have `common`.
+Share* open_own(Process& p, Comm& c, const Share& common, const Layout& l) {
     auto* share = static_cast<Share*>(malloc(sizeof(Share)));
     char* mine = c.rank == 0 && share != nullptr ? allocate(p, l, 1) : nullptr;
     Offer offer{share == nullptr ? 0 : c.rank == 0 ? reinterpret_cast<uint64_t>(mine) : ~uint64_t{0}, ~uint64_t{0}};
@@ -221,11 +231,30 @@ Share* open_own_area(Process& p, Comm& c, Operation o, int64_t bytes) {
         free(share);
         return nullptr;
     }
-    new (share) Share(*common);
+    new (share) Share(common);
     share->layout = l;
     share->base = reinterpret_cast<char*>(offer.address);
     share->call = share->all_done = share->marked = 0;
     return share;
+}
+
+// The communicator's area for its blocking collectives, made now if there is none; null where there can be none.
+const Share* common_area(Process& p, Comm& c) {
+    if (share_of(c) == nullptr) make_areas(p, c);
+    return share_of(c);
+}
+
+}  // namespace
+
+Share* open_own_area(Process& p, Comm& c, Operation o, int64_t bytes) {
+    const Share* common = common_area(p, c);
+    return common != nullptr && common->stages(o, bytes) ? open_own(p, c, *common, layout_for(c.size, bytes)) : nullptr;
+}
+
+Share* open_own_lines(Process& p, Comm& c, Operation o, int64_t bytes) {
+    const Share* common = common_area(p, c);
+    if (common == nullptr || bytes > Line::room || !common->lines(o, bytes)) return nullptr;
+    return open_own(p, c, *common, {c.size, 0, Layout::lines_alone});
 }
 
 void close_own_area(Process& p, Share* share) {

@@ -61,14 +61,18 @@ struct Head {
 struct Layout {
     static constexpr int32_t depth = 8;           // calls whose lines and slots are kept
     static constexpr int64_t slot_bytes = 4096;
+    enum What : uint8_t { everything, stages_alone, lines_alone };   // beside the marks
     int32_t ranks;
     int64_t stage_bytes;
-    bool stages_only = false;                     // no lines and no slots
+    What what = everything;
 
     size_t marks() const { return sizeof(Head); }
     size_t lines() const { return marks() + static_cast<size_t>(ranks) * sizeof(Mark); }
     size_t slots() const { return lines() + static_cast<size_t>(ranks) * depth * sizeof(Line); }
-    size_t stages() const { return stages_only ? lines() : slots() + static_cast<size_t>(ranks * depth * slot_bytes); }
+    size_t stages() const {
+        if (what == stages_alone) return lines();
+        return slots() + (what == everything ? static_cast<size_t>(ranks * depth * slot_bytes) : 0);
+    }
     size_t bytes() const { return stages() + static_cast<size_t>(ranks * stage_bytes); }
 };
 
@@ -151,7 +155,14 @@ struct Share {
     WEFT_INLINE void wait(Process& p, Watch w) {
         if (WEFT_UNLIKELY(!w.over())) wait_long(p, w);
     }
-    void wait_long(Process&, Watch&);
+    void wait_long(Process&, Watch);
+    // Whether it is over, for who may sleep before it looks again: while it is not, this member is `counted` among the waiters.
+    bool look(Watch&, bool& counted) const;
+    WEFT_INLINE void uncount(bool& counted) const {
+        if (WEFT_LIKELY(!counted)) return;
+        head().waiters.fetch_sub(1, std::memory_order_relaxed);
+        counted = false;
+    }
     WEFT_COLD void wake_members(Process&) const;
 };
 
@@ -191,6 +202,8 @@ void consider_area(Process&, Comm&);
 // coll/choice.hpp). Null where its table has it go by messages, or without memory. Called by all members' init calls, which may wait for
 // each other; makes the communicator's area if there is none yet. Who frees the request gives it back.
 Share* open_own_area(Process&, Comm&, Operation, int64_t bytes);
+// The same, of lines and marks, for calls of up to Line::room bytes. Null where the table does not have blocking ones go by lines.
+Share* open_own_lines(Process&, Comm&, Operation, int64_t bytes);
 void close_own_area(Process&, Share*);
 
 // Gives back what other members had not left when this process did: to be called now and then. The second: at the end, the list alone.

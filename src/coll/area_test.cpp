@@ -258,6 +258,31 @@ TEST(Area, PersistentOnesNeedNoCommonOrder) {
     run_in_areas(3, Forced::stages, [](Process& p) { persistent_ones(p, 5000); });
 }
 
+// Nobody overwrites a line that somebody still reads, though who hears nothing from its readers is some calls ahead of them.
+TEST(Area, PersistentWritersRunAheadOfTheirReaders) {
+    run_in_areas(3, Forced::lines, [](Process& p) {
+        constexpr int calls = 400, root = 2;
+        int told = -1, mine = 0, all = -1;
+        Request *bcast = nullptr, *reduce = nullptr;
+        ASSERT_EQ(coll::bcast(p, p.world, ints(&told, 1), 0, nullptr, &bcast), Err::ok);
+        ASSERT_EQ(coll::reduce(p, p.world, ints(&mine, 1), ints(&all, 1), sum(), root, nullptr, &reduce), Err::ok);
+        for (int i = 0; i < calls; i++) {
+            if (i / 50 % 3 == p.world_rank) std::this_thread::yield();
+            told = p.world_rank == 0 ? i : -1;
+            mine = i + p.world_rank;
+            for (Request* r : {bcast, reduce}) ASSERT_EQ(p2p::start(p, &r), Err::ok);
+            bool over = false;
+            while (!over) ASSERT_EQ(p2p::test_request(p, &bcast, &over, nullptr), Err::ok);
+            p2p::wait(p, *reduce);
+            ASSERT_EQ(p2p::finish(p, *reduce, nullptr), Err::ok);
+            ASSERT_EQ(told, i);
+            ASSERT_EQ(all, p.world_rank == root ? 3 * i + 3 : -1);
+        }
+        for (Request* r : {bcast, reduce}) p2p::free_request(p, *r);
+        barrier(p);
+    });
+}
+
 // Members begin nonblocking and blocking ones in different orders, also around the call that makes the area.
 TEST(Area, TheTwoKindsNeedNoCommonOrder) {
     run_ranks(3, ThreadLevel::single, [](Process& p) {

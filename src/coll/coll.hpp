@@ -162,6 +162,14 @@ bool try_lines(Process&, Share&, const Scatter&, Err*);
 bool try_lines(Process&, Share&, const ReduceScatter&, Err*);
 bool try_lines(Process&, Share&, const Scan&, Err*);
 
+// Small persistent calls over lines of their own (coll/prepared.cpp), on an intracommunicator. False: nothing has been done, and the call is
+// for a schedule. All members have to call it, which may wait for the others.
+template <class A> bool try_prepared(Process&, Comm&, const A&, Request**, Err*) { return false; }
+bool try_prepared(Process&, Comm&, const Barrier&, Request**, Err*);
+bool try_prepared(Process&, Comm&, const Bcast&, Request**, Err*);
+bool try_prepared(Process&, Comm&, const Reduce&, Request**, Err*);
+bool try_prepared(Process&, Comm&, const Allreduce&, Request**, Err*);
+
 // What the table decides by, for collectives that can go by staging memory: the same in all members of an intracommunicator. No bytes:
 // they cannot.
 struct Extent {
@@ -201,6 +209,8 @@ template <class A> Err nonblocking(Process& p, Comm& c, const A& a, Request** ou
 }
 // Hints are promises that need not be used; unknown ones are ignored.
 template <class A> Err persistent(Process& p, Comm& c, const A& a, obj::Info*, Request** out) {
+    Err prepared;
+    if (!c.is_inter() && try_prepared(p, c, a, out, &prepared)) return prepared;
     Schedule* s = nullptr;
     WEFT_TRY(open(p, c, of_persistent, true, &s));
     const Extent x = c.is_inter() ? Extent{} : extent_of(c, a);

@@ -213,21 +213,6 @@ void Schedule::issue(Step& s) {
     }
 }
 
-// Whether the words that it waits for are there. While they are not, this rank counts among those that may sleep.
-bool Schedule::is_over(Step& s) {
-    bool over = s.watch.over();
-    if (!over && !s.waits) {
-        share_->head().waiters.fetch_add(1, std::memory_order_seq_cst);
-        s.waits = true;
-        over = s.watch.over();
-    }
-    if (over && s.waits) {
-        share_->head().waiters.fetch_sub(1, std::memory_order_relaxed);
-        s.waits = false;
-    }
-    return over;
-}
-
 // Takes the results of the steps under way, in order; false when one is not complete (and `wait` is not asked).
 bool Schedule::reap(bool wait) {
     for (; reaped_ < next_; reaped_++) {
@@ -250,7 +235,7 @@ bool Schedule::advance() {
         if (next_ == count_) return true;
         while (next_ < count_) {
             Step& s = steps_[next_];
-            if (s.what == Step::await && !is_over(s)) return false;
+            if (s.what == Step::await && !share_->look(s.watch, s.waits)) return false;
             next_++;
             if (s.what == Step::fence) break;
             issue(s);

@@ -63,6 +63,12 @@ enum TagSpace : int32_t {
     tag_mask = obj::collective_number,
 };
 
+// The tag of the communicator's next collective of a kind; all members count them alike.
+inline int32_t next_tag(Comm& c, TagSpace space) {
+    std::atomic<uint32_t>& sequence = space == of_nonblocking ? c.nonblocking_sequence : c.coll_sequence;
+    return (static_cast<int32_t>(sequence.fetch_add(1, std::memory_order_relaxed)) & tag_mask) | space;
+}
+
 class Schedule {
 public:
     Process* process;
@@ -121,7 +127,6 @@ private:
     void hold(const type::Type&);
     void issue(Step&);
     bool reap(bool wait);
-    bool is_over(Step& await);
     void next_call();
     void compare_now(const Step&);
     void note(Err e) { if (error_ == Err::ok) error_ = e; }

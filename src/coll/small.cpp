@@ -1,24 +1,10 @@
 // Small blocking collectives over the lines and slots of a communicator's area: who has something to say publishes it, who needs it
 // waits for it. No schedule, no message. Two calls with eight bytes each cost a rank as many transfers of lines as members.
-#include <cstring>
-
-#include "base/copy.hpp"
-#include "coll/coll.hpp"
-#include "op/op.hpp"
-#include "p2p/progress.hpp"
+#include "coll/lines.hpp"
 
 namespace weft::coll {
 
 namespace {
-
-// Other traffic may need this rank while its collectives never have to wait.
-constexpr uint64_t calls_between_progress = 64;
-
-uint64_t next_call(Process& p, Share& s) {
-    const uint64_t n = ++s.call;
-    if (WEFT_UNLIKELY(n % calls_between_progress == 0)) p2p::progress(p);
-    return n;
-}
 
 // For calls in which some members publish nothing, so that the others cannot tell by their lines how far they are: marks do.
 uint64_t next_marked_call(Process& p, Share& s) {
@@ -43,21 +29,6 @@ WEFT_INLINE Line& own_line(Process& p, Share& s, uint64_t n) {
     return s.line(n, s.me);
 }
 
-WEFT_INLINE void move(void* to, const void* from, int64_t bytes) {
-    if (WEFT_LIKELY(bytes <= Line::room)) copy_small(to, anonymous(from), static_cast<size_t>(bytes));
-    else memcpy(to, from, static_cast<size_t>(bytes));
-}
-
-// What the types hold, packed, to or from memory of the area.
-WEFT_INLINE void put(char* to, const Buffer& b, int64_t bytes) {
-    if (WEFT_LIKELY(b.dense())) move(to, b.data(), bytes);
-    else type::pack(b, 0, bytes, to);
-}
-WEFT_INLINE void get(const Buffer& b, const void* from, int64_t bytes) {
-    if (WEFT_LIKELY(b.dense())) move(b.data(), from, bytes);
-    else type::unpack(b, 0, bytes, from);
-}
-
 WEFT_INLINE void publish(Process& p, Share& s, uint64_t n, const Buffer& b, int64_t bytes) {
     Line& l = own_line(p, s, n);
     l.bytes = bytes;
@@ -71,45 +42,7 @@ WEFT_INLINE void wait_for_all(Process& p, Share& s, uint64_t n) {
     s.all_done = n - 1;
 }
 
-// Where sizes are compared: whether members [from, end) have brought as many bytes to call n as this one expects of each.
-Err compare(const Share& s, uint64_t n, int32_t from, int32_t end, int64_t bytes) {
-    for (int32_t i = from; compares_sizes && i < end; i++)
-        if (i != s.me) WEFT_TRY(s.compare(i, s.line(n, i).bytes, bytes));
-    return Err::ok;
-}
-
 bool is_small(const Share& s, Operation o, int64_t bytes) { return s.lines(o, bytes); }
-
-// A reduction of vectors that all members have in their lines or slots. Of predefined types alone: the same in all, without gaps.
-struct Fold {
-    const op::Op& op;
-    op::Kernel kernel = nullptr;   // null: a user's operation, or one that copies
-
-    WEFT_INLINE bool can(const Share& s, Operation o, const Buffer& b) {
-        if (!is_small(s, o, b.bytes()) || !b.type->is(type::Type::predefined) || !b.type->is(type::Type::dense)) return false;
-        kernel = op::kernel_of(op, *b.type);
-        return kernel != nullptr || op::check(op, *b.type) == Err::ok;
-    }
-    // Combines those of members [0, end) in their order, from the last one on: the same bits wherever it is done. `result` is a part of
-    // the vector, `from` bytes behind the start of one that has `all`.
-    WEFT_INLINE Err into(const Buffer& result, const Share& s, uint64_t n, int32_t end, int64_t from, int64_t all) const {
-        if (compares_sizes) WEFT_TRY(compare(s, n, 0, end, all));
-        const int64_t step = all <= Line::room ? line_bytes : Layout::slot_bytes;
-        const char* at = (all <= Line::room ? s.line(n, 0).data : s.slot(n, 0)) + from + (end - 1) * step;
-        move(result.base, at, result.bytes());
-        for (int32_t i = end - 1; i > 0; i--) {
-            at -= step;
-            if (WEFT_LIKELY(kernel != nullptr)) kernel(at, result.base, result.count);
-            else WEFT_TRY(op::apply(op, at, result.base, result.count, *result.type));
-        }
-        return Err::ok;
-    }
-    WEFT_INLINE Err into(const Buffer& result, const Share& s, uint64_t n) const { return into(result, s, n, s.ranks, 0, result.bytes()); }
-};
-
-Buffer operand(const void* send, const Buffer& recv) {
-    return {in_place(send) ? recv.base : const_cast<void*>(send), recv.count, recv.type};
-}
 
 }  // namespace
 
@@ -204,10 +137,10 @@ bool publish_blocks(Process& p, Share& s, uint64_t n, const Blocks& from) {
 
 // The blocks that did not fit, if this member has any. Their tags have the number of a schedule, which all members count therefore.
 template <class Add> Err send_others(Process& p, Comm& c, bool any, Add add) {
-    const uint32_t number = c.coll_sequence.fetch_add(1, std::memory_order_relaxed);
+    const int32_t tag = next_tag(c, of_sequence);
     if (!any) return Err::ok;
     Schedule* s = nullptr;
-    WEFT_TRY(open_tagged(p, c, (static_cast<int32_t>(number) & tag_mask) | of_sequence, false, &s));
+    WEFT_TRY(open_tagged(p, c, tag, false, &s));
     add(*s);
     return run(*s);
 }

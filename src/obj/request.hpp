@@ -31,6 +31,7 @@ struct RequestOps {
     Err (*cancel)(Request&);                // null: not cancellable
     void (*free)(Request&);                 // releases `ext`
     bool free_active = false;               // `free` also lets go of an active one; else it is freed when it completes
+    void (*wait)(Request&) = nullptr;       // until it is complete, with an empty status; null: by progress and `poll`
 };
 
 // How a message travels. p2p::choose() chooses it, once. In a receive it is `queued`, in a take that has its buffer `given`.

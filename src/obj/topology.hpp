@@ -15,7 +15,8 @@ struct Topology {
     int32_t edges;   // graph: all of them
     int32_t sources, destinations;   // dist_graph: of this process
     bool weighted;                   // dist_graph
-    // cart: dims, periods, coordinates (ndims each). graph: index (ndims), edges.
+    // cart: dims, periods, coordinates (ndims each), neighbours (2 * ndims: one step down and one up each dimension). graph: index
+    // (ndims), edges.
     // dist_graph: sources, their weights, destinations, their weights.
     int32_t* ints() { return reinterpret_cast<int32_t*>(this + 1); }
     const int32_t* ints() const { return reinterpret_cast<const int32_t*>(this + 1); }

@@ -249,14 +249,9 @@ Err cancel(Process& p, Request** handle) {
     return Err::ok;
 }
 
-Err start(Process& p, Request** handle) {
-    Request& r = **handle;
-    if (WEFT_UNLIKELY(!(r.flags & Request::persistent)))
-        return fail(Err::request, "only a persistent request can be started");
-    if (WEFT_UNLIKELY(active(r)))
-        return fail(Err::request, "the persistent request is active already: complete it first");
-    if (WEFT_LIKELY(!(r.flags & Request::special))) return start_persistent(p, static_cast<Persistent&>(r));
-    return r.ops->start(r);
+Err not_startable(const Request& r) {
+    return r.flags & Request::persistent ? fail(Err::request, "the persistent request is active already: complete it first")
+                                         : fail(Err::request, "only a persistent request can be started");
 }
 
 Err start_all(Process& p, int64_t n, Request** handles) {

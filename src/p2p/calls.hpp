@@ -1,6 +1,7 @@
 // The two-sided and request calls of the standard beyond plain send and receive. Included by the bindings; no lock is held by
 // callers. A single request is passed as its object, and is set to null when it is freed; arrays are the user's, of raw handles.
 #pragma once
+#include "p2p/flags.hpp"
 #include "p2p/p2p.hpp"
 #include "p2p/persistent.hpp"
 
@@ -34,6 +35,13 @@ WEFT_INLINE bool wait_inline(Process& p, Request** r, Status* s) {
     return true;
 }
 
+// Makes a complete persistent request inactive, if it has no error and no flags but those and `may_have`.
+WEFT_INLINE bool leave_at_once(Request& r, uint32_t may_have) {
+    if ((r.nature() & ~(Request::protocol_bits | may_have)) != Request::persistent) return false;
+    r.state.store(Request::inactive, std::memory_order_relaxed);
+    return true;
+}
+
 WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
     Request& q = **r;
     if (!q.done()) {
@@ -42,11 +50,17 @@ WEFT_INLINE Err wait_request(Process& p, Request** r, Status* s) {
             if (!stays) *r = nullptr;
             return Err::ok;
         }
-        wait(p, q);
-    } else if ((q.nature() & ~(Request::protocol_bits | Request::flat)) == Request::persistent &&
-               q.state.load(std::memory_order_relaxed) == Request::complete) {
-        q.state.store(Request::inactive, std::memory_order_relaxed);  // a persistent send that completed at once
-        send_status(s);
+        if (is_special(q) && q.ops->wait != nullptr) {
+            q.ops->wait(q);
+            if (WEFT_LIKELY(leave_at_once(q, Request::special | Request::holds_comm))) {
+                send_status(s);
+                return Err::ok;
+            }
+        } else {
+            wait(p, q);
+        }
+    } else if (q.state.load(std::memory_order_relaxed) == Request::complete && leave_at_once(q, Request::flat)) {
+        send_status(s);   // a persistent send that completed at once
         return Err::ok;
     }
     return take(p, r, s);
@@ -65,7 +79,12 @@ Err request_get_status_any(Process&, int64_t n, Request* const* handles, int* in
 Err request_get_status_all(Process&, int64_t n, Request* const* handles, bool* flag, Status* statuses);
 Err request_get_status_some(Process&, int64_t n, Request* const* handles, int* count, int* indices, Status* statuses);
 Err cancel(Process&, Request** r);
-Err start(Process&, Request** r);
+WEFT_COLD Err not_startable(const Request&);
+WEFT_INLINE Err start(Process& p, Request** handle) {
+    Request& r = **handle;
+    if (WEFT_UNLIKELY(!(r.flags & Request::persistent) || r.state.load(std::memory_order_relaxed) != Request::inactive)) return not_startable(r);
+    return r.flags & Request::special ? r.ops->start(r) : start_persistent(p, static_cast<Persistent&>(r));
+}
 Err start_all(Process&, int64_t n, Request** handles);
 
 Err sendrecv(Process&, Comm&, Buffer send, Envelope to, Buffer recv, Envelope from, Status*);

@@ -37,9 +37,11 @@ static int partner_of(Lane& l, const Request& r) {
 }
 
 void wait(Process& p, Request& r) {
+    const bool special = is_special(r);
+    if (special && r.ops->wait != nullptr) return r.ops->wait(r);
     // What completes a special request may come by any lane.
     Lane& l = lane_of(p, r);
-    progress_until(p, [&] { return r.done() || poll_special(r); }, &r, Home{&l, !is_special(r), partner_of(l, r)});
+    progress_until(p, [&] { return r.done() || poll_special(r); }, &r, Home{&l, !special, partner_of(l, r)});
 }
 
 bool test(Process& p, Request& r) {

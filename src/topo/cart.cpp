@@ -80,13 +80,24 @@ int64_t edges_of(int32_t ndims, const int* dims, const int* periods, int32_t siz
     return n;
 }
 
+// The rank `steps` away from `rank`, the caller's, along one dimension.
+int32_t shifted(int32_t rank, const Grid& g, int32_t direction, int64_t steps) {
+    int64_t n = g.dims[direction], x = g.coords[direction] + steps, stride = 1;
+    if (x < 0 || x >= n) {
+        if (g.periods[direction] == 0) return proc_null;
+        x = (x % n + n) % n;
+    }
+    for (int32_t i = direction + 1; i < g.ndims; i++) stride *= g.dims[i];
+    return static_cast<int32_t>(rank + (x - g.coords[direction]) * stride);
+}
+
 // A communicator of `group`, the calling process's grid attached.
 Err attach(Process& p, Comm& c, obj::Group& group, int ndims, const int* dims, const int* periods, int32_t tag,
            Comm** out) {
     Comm* made = nullptr;
     WEFT_TRY(comm::create_over(p, c, group, tag, &made));
     if (made != nullptr) {
-        Topology* t = obj::make_topology(Topology::cart, 3 * int64_t{ndims});
+        Topology* t = obj::make_topology(Topology::cart, 5 * int64_t{ndims});
         if (t == nullptr) {
             obj::release(*made);
             return fail(Err::no_mem, "no memory for the topology");
@@ -97,6 +108,7 @@ Err attach(Process& p, Comm& c, obj::Group& group, int ndims, const int* dims, c
             t->ints()[ndims + i] = periods[i] != 0;
         }
         coords_of(ndims, t->ints(), made->rank, t->ints() + 2 * ndims);
+        for (int i = 0; i < 2 * ndims; i++) t->ints()[3 * ndims + i] = shifted(made->rank, Grid(*t), i / 2, i % 2 == 0 ? -1 : 1);
         made->topology = t;
     }
     *out = made;
@@ -197,24 +209,13 @@ Err cart_coords(Process&, Comm& c, int rank, int maxdims, int* coords) {
     return Err::ok;
 }
 
-// The rank `steps` away from the caller along one dimension.
-static int32_t shifted(const Comm& c, const Grid& g, int32_t direction, int64_t steps) {
-    int64_t n = g.dims[direction], x = g.coords[direction] + steps, stride = 1;
-    if (x < 0 || x >= n) {
-        if (g.periods[direction] == 0) return proc_null;
-        x = (x % n + n) % n;
-    }
-    for (int32_t i = direction + 1; i < g.ndims; i++) stride *= g.dims[i];
-    return static_cast<int32_t>(c.rank + (x - g.coords[direction]) * stride);
-}
-
 Err cart_shift(Process&, Comm& c, int direction, int disp, int* source, int* dest) {
     const Topology* t = nullptr;
     WEFT_TRY(grid_of(c, &t));
     Grid g(*t);
     if (direction < 0 || direction >= g.ndims) return fail(Err::arg, "direction %d of %d dimensions", direction, g.ndims);
-    *source = shifted(c, g, direction, -int64_t{disp});
-    *dest = shifted(c, g, direction, disp);
+    *source = shifted(c.rank, g, direction, -int64_t{disp});
+    *dest = shifted(c.rank, g, direction, disp);
     return Err::ok;
 }
 
@@ -225,12 +226,6 @@ Err cart_map(Process& p, Comm& c, int ndims, const int* dims, const int* periods
     Scratch<Edge> edges(int64_t{size} * ndims);
     if (!edges) return fail(Err::no_mem, "no memory for the edges of the grid");
     return arranged_rank(p, c, edges.get(), edges_of(ndims, dims, periods, size, edges.get()), size, newrank);
-}
-
-// Neighbour 2d is one step down dimension d, 2d+1 one step up.
-int32_t cart_neighbour(const Comm& c, int32_t i) {
-    Grid g(*static_cast<const Topology*>(c.topology));
-    return shifted(c, g, i / 2, i % 2 == 0 ? -1 : 1);
 }
 
 }  // namespace weft::topo

@@ -331,38 +331,17 @@ Err dist_graph_neighbors(Process&, Comm& c, int maxin, int* sources, int* source
 
 // ------------------------------------------------------------------------------------------------- neighbours
 
-int32_t cart_neighbour(const Comm& c, int32_t i);  // cart.cpp
-
-int32_t Neighbours::source(int32_t i) const {
-    auto& t = const_cast<Topology&>(*topology);
-    if (t.kind == Topology::cart) return cart_neighbour(*comm, i);
-    if (t.kind == Topology::dist_graph) return sources_of(t)[i];
-    int32_t first = 0, last = 0;
-    edge_range(t, comm->rank, &first, &last);
-    return t.ints()[t.ndims + first + i];
-}
-
-int32_t Neighbours::destination(int32_t i) const {
-    auto& t = const_cast<Topology&>(*topology);
-    return t.kind == Topology::dist_graph ? destinations_of(t)[i] : source(i);
-}
-
 Err neighbours(const Comm& c, Neighbours* out) {
-    const auto* t = static_cast<const Topology*>(c.topology);
-    if (t == nullptr) return fail(Err::topology, "the communicator has no topology");
-    out->comm = &c;
-    out->topology = t;
+    if (c.topology == nullptr) return fail(Err::topology, "the communicator has no topology");
+    auto& t = *static_cast<Topology*>(c.topology);
     int32_t first = 0, last = 0;
-    switch (t->kind) {
-        case Topology::cart: out->sources = out->destinations = 2 * t->ndims; break;
+    switch (t.kind) {
+        case Topology::cart: *out = {2 * t.ndims, 2 * t.ndims, t.ints() + 3 * t.ndims, t.ints() + 3 * t.ndims, true}; break;
         case Topology::graph:
-            edge_range(*t, c.rank, &first, &last);
-            out->sources = out->destinations = last - first;
+            edge_range(t, c.rank, &first, &last);
+            *out = {last - first, last - first, t.ints() + t.ndims + first, t.ints() + t.ndims + first, false};
             break;
-        case Topology::dist_graph:
-            out->sources = t->sources;
-            out->destinations = t->destinations;
-            break;
+        case Topology::dist_graph: *out = {t.sources, t.destinations, sources_of(t), destinations_of(t), false}; break;
     }
     return Err::ok;
 }

@@ -47,10 +47,8 @@ Err dist_graph_neighbors(Process&, Comm&, int maxin, int* sources, int* source_w
 // The neighbours of the caller, in the order of the neighbourhood collectives.
 struct Neighbours {
     int32_t sources, destinations;  // how many
-    int32_t source(int32_t i) const;
-    int32_t destination(int32_t i) const;
-    const Comm* comm;
-    const Topology* topology;
+    const int32_t *from, *to;       // their ranks, which live as long as the communicator
+    bool grid;
 };
 Err neighbours(const Comm&, Neighbours* out);
 

@@ -33,7 +33,8 @@ static void match_edges(struct net* g) {
 
 static void make_distributed(struct net* g) {
     g->name = "a distributed graph";
-    for (int e = (int)below(&shared_state, (uint32_t)(3 * size + 1)); e > 0; e--) {
+    const int degree = below(&shared_state, 8) == 0 ? most_edges : 3;
+    for (int e = (int)below(&shared_state, (uint32_t)(degree * size + 1)); e > 0; e--) {
         int a = (int)below(&shared_state, (uint32_t)size), b = (int)below(&shared_state, (uint32_t)size);
         if (g->n_out[a] == most_edges || g->n_in[b] == most_edges) continue;
         g->out[a][g->n_out[a]++] = b;
