@@ -36,7 +36,7 @@ struct Prepared {
     Share* share;
     Plan plan;
     int64_t bytes;
-    const void* packed;          // what is published, if it is dense: of the plan's `from`
+    const void* packed;          // what is published, if it is dense: of the plan's `from`; else null
     Line* lines;                 // of the area
     Line* row;                   // those of the call that was started last
     bool counted;                // among those that may sleep
@@ -59,13 +59,12 @@ Err start(Request& r) {
     const uint64_t n = next_call(*c.process, s);
     r.state.store(Request::pending, std::memory_order_relaxed);
     c.row = c.lines + static_cast<int32_t>(n % Layout::depth) * s.ranks;
-    if (c.plan.publishes) {
-        Line& l = c.row[s.me];
-        l.bytes = c.bytes;
-        if (WEFT_LIKELY(c.packed != nullptr)) copy_small(l.data, c.packed, static_cast<size_t>(c.bytes));
-        else type::pack(c.plan.from, 0, c.bytes, l.data);
-        s.publish(*c.process, l.call, n);
-    }
+    Line& l = c.row[s.me];
+    if (WEFT_LIKELY(c.packed != nullptr)) copy_small(l.data, c.packed, static_cast<size_t>(c.bytes));
+    else if (c.plan.publishes) type::pack(c.plan.from, 0, c.bytes, l.data);
+    else return Err::ok;
+    l.bytes = c.bytes;
+    s.publish(*c.process, l.call, n);
     return Err::ok;
 }
 
@@ -141,7 +140,8 @@ bool prepare(Process& p, Comm& comm, const Plan& plan, int64_t bytes, Request** 
         return true;
     }
     const Buffer& from = plan.from;
-    new (c) Prepared{&p, share, plan, from.bytes(), from.dense() ? from.data() : nullptr, &share->line(0, 0), nullptr, false};
+    const bool at_once = plan.publishes && from.dense();
+    new (c) Prepared{&p, share, plan, from.bytes(), at_once ? (from.bytes() != 0 ? from.data() : "") : nullptr, &share->line(0, 0), nullptr, false};
     type::retain(*plan.from.type);
     type::retain(*plan.to.type);
     if (plan.op != nullptr) op::retain(*plan.op);
