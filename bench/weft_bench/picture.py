@@ -300,10 +300,10 @@ def draw_stack(axis, labels, stacks, paper):
     """A bar for each label, made of categories one on the other, and the paper's beside it."""
     places = range(len(labels))
     bottom = [0.0] * len(labels)
-    for category in stacks[0]:
+    for colour, category in enumerate(stacks[0]):
         heights = [stack[category] for stack in stacks]
         if any(heights):
-            axis.bar([p - 0.2 for p in places], heights, 0.38, bottom=bottom, label=category)
+            axis.bar([p - 0.2 for p in places], heights, 0.38, bottom=bottom, label=category, color=f"C{colour % 10}")
             bottom = [b + h for b, h in zip(bottom, heights)]
     axis.bar([p + 0.2 for p in places], paper, 0.38, color="#bbbbbb", label="the paper, all")
     for place, height in [(p - 0.2, b) for p, b in zip(places, bottom)] + [(p + 0.2, b) for p, b in zip(places, paper)]:
@@ -321,6 +321,7 @@ def draw_stairs(result, folder):
         axis.set_title(what)
         axis.set_ylabel("instructions of a call")
         axis.grid(True, axis="y", alpha=0.3)
+        axis.legend(frameon=False, fontsize=8)
     finish(figure, axes, "Every instruction of a call, by reason", result["caption"], folder / "counts.png")
 
 
@@ -328,6 +329,7 @@ def draw_path_rates(result, folder):
     """A panel for each wire, a group of bars for each call, a bar for each build."""
     wires = [(way, gap) for way, builds in result["rates"].items() for gap in next(iter(builds.values()))]
     figure, axes = panels(wires, 5.2 * len(wires), 6.4)
+    colours = {build: f"C{i}" for i, build in enumerate(next(iter(result["rates"].values())))}
     for axis, (way, gap) in zip(axes, wires):
         builds = result["rates"][way]
         calls = list(next(iter(builds.values()))[gap])[1:]   # the first is the empty call
@@ -335,7 +337,7 @@ def draw_path_rates(result, folder):
             bars = [sorted(by_gap[gap][call]) for call in calls]
             middle = [statistics.median(b) for b in bars]
             spread = [[m - b[len(b) // 4] for m, b in zip(middle, bars)], [b[3 * len(b) // 4] - m for m, b in zip(middle, bars)]]
-            axis.barh([row + 0.8 * i / len(builds) for row in range(len(calls))], middle, 0.8 / len(builds), xerr=spread, label=build)
+            axis.barh([row + 0.8 * i / len(builds) for row in range(len(calls))], middle, 0.8 / len(builds), xerr=spread, label=build, color=colours[build])
         axis.axvline(132.8, color="black", linewidth=0.8, linestyle="--")
         axis.set_yticks([row + 0.3 for row in range(len(calls))])
         axis.set_yticklabels(calls if axis is axes[0] else [], fontsize=8)
