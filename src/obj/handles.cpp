@@ -10,9 +10,9 @@ constinit const BadObject no_proc_message{{Kind::message, 0, number::message_no_
 
 constinit Request null_request{{Kind::request, 0, number::request_null}, {nullptr}, Request::inactive, Request::shared, Protocol::queued, 0, nullptr, {}};
 
-bool detail::is_address_of_something(const void* handle) {
+bool detail::is_address_of_something(const void* handle, size_t alignment) {
     const uintptr_t v = number(handle);
-    return v % alignof(Request) == 0 && os::is_readable(v);
+    return v % alignment == 0 && os::is_readable(v);
 }
 
 // One per thread: a call's error belongs to the thread that made it.

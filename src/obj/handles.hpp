@@ -41,9 +41,9 @@ template <class T> T* object(const void* handle) { return static_cast<T*>(const_
 template <class T> T* bad() { return object<T>(&bad_object); }
 // The object that a handle points to which is no predefined number. Reading at any address is a crash where nothing is mapped,
 // and asking the kernel before is too slow for programs that are right: builds with WEFT_CHECK_HANDLES do, for all others.
-bool is_address_of_something(const void* handle);
-template <class T> WEFT_INLINE T* pointed_to(const void* handle) {
-    return !WEFT_CHECK_HANDLES || is_address_of_something(handle) ? object<T>(handle) : bad<T>();
+bool is_address_of_something(const void* handle, size_t alignment);
+template <class T, size_t alignment = alignof(Request)> WEFT_INLINE T* pointed_to(const void* handle) {
+    return !WEFT_CHECK_HANDLES || is_address_of_something(handle, alignment) ? object<T>(handle) : bad<T>();
 }
 template <class H> H predefined_handle(uintptr_t n) { return reinterpret_cast<H>(n); }
 
@@ -73,7 +73,7 @@ WEFT_INLINE type::Type* type_of(Process&, MPI_Datatype h) {
         const char* base = reinterpret_cast<const char*>(&type::predefined);
         return detail::object<type::Type>(base + detail::type_offsets[v]);
     }
-    return detail::pointed_to<type::Type>(h);
+    return detail::pointed_to<type::Type, alignof(type::Type)>(h);
 }
 inline type::Type* type_of(MPI_Datatype h) { return type_of(*process, h); }
 
@@ -84,7 +84,7 @@ WEFT_INLINE Comm* comm_of(Process& p, MPI_Comm h) {
         if (__builtin_constant_p(slot)) return slot == 0 ? &p.null_comm : slot == 1 ? &p.world : slot == 2 ? &p.self : &p.fixed[slot - 3];
         return p.comms[slot];
     }
-    return WEFT_LIKELY(v >= first_address) ? detail::pointed_to<Comm>(h) : detail::bad<Comm>();
+    return WEFT_LIKELY(v >= first_address) ? detail::pointed_to<Comm, alignof(Comm)>(h) : detail::bad<Comm>();
 }
 // For arguments that only some callers have to give: null unless it is a communicator.
 inline Comm* comm_or_null(Process& p, MPI_Comm h) {
